@@ -1,0 +1,2 @@
+//! Holds the processes of one attempt, and outlives the agent.
+fn main() {}

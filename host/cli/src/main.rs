@@ -1,0 +1,2 @@
+//! The ephor command: what a person types, and how it is shown.
+fn main() {}

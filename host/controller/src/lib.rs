@@ -1,0 +1,1 @@
+//! The controller daemon: sequencer, scheduler thread, agent sessions and services.

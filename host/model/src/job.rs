@@ -1,0 +1,176 @@
+//! What a user submits: the specification of a job, before and after admission.
+
+use crate::array::ArraySpec;
+use crate::id::{JobId, Uid};
+use crate::request::Request;
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What an attempt runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Payload {
+    /// The script among the job's [`Blobs`], with these arguments.
+    Script {
+        /// Arguments after the script's name.
+        args: Vec<String>,
+    },
+    /// A program and its arguments, started without a shell; never empty.
+    Argv(Vec<String>),
+}
+
+/// What happens to an output file that is already there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OpenMode {
+    /// It is emptied at the first attempt and appended to by later ones.
+    #[default]
+    Truncate,
+    /// It is appended to.
+    Append,
+}
+
+/// What must have become of another job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DependencyKind {
+    /// It has started, or was cancelled before it could.
+    After,
+    /// It has ended, however.
+    AfterAny,
+    /// It has ended with exit code 0.
+    AfterOk,
+    /// It has ended in any other way.
+    AfterNotOk,
+}
+
+impl DependencyKind {
+    /// All kinds with their names as users write them.
+    pub const NAMES: [(Self, &'static str); 4] = [
+        (Self::After, "after"),
+        (Self::AfterAny, "afterany"),
+        (Self::AfterOk, "afterok"),
+        (Self::AfterNotOk, "afternotok"),
+    ];
+
+    /// The name as users write it.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(k, _)| *k == self).map_or("", |(_, n)| n)
+    }
+}
+
+/// One condition on another job. Where that job is an array (its first id), all its elements are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Dependency {
+    /// What must have become of it.
+    pub kind: DependencyKind,
+    /// The other job.
+    pub job: JobId,
+}
+
+/// Who a job runs as. Set by the controller from the connection, never from a request (law 9).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// User id.
+    pub uid: Uid,
+    /// Primary group id.
+    pub gid: u32,
+    /// Login name.
+    pub name: String,
+}
+
+/// A job as specified, small enough to stay in memory: script and environment are kept apart, by digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Name shown in lists.
+    pub name: String,
+    /// Who it runs as.
+    pub owner: Owner,
+    /// Queue by name; empty until admission fills it in.
+    pub queue: String,
+    /// Account by name; empty until admission fills it in.
+    pub account: String,
+    /// Quality of service by name, where one was asked for.
+    pub qos: Option<String>,
+    /// Free text.
+    pub comment: Option<String>,
+    /// What it runs.
+    pub payload: Payload,
+    /// Absolute path of the folder it runs in.
+    pub work_dir: String,
+    /// Where standard input comes from; `None`: `/dev/null`.
+    pub stdin: Option<String>,
+    /// Pattern of the output file; `None`: `ephor-%j.out`, for an array `ephor-%A_%a.out`.
+    pub stdout: Option<String>,
+    /// Pattern of the error file; `None`: where the output goes.
+    pub stderr: Option<String>,
+    /// What happens to files that are already there.
+    pub open_mode: OpenMode,
+    /// Longest run; `None` until admission fills it in.
+    pub time_limit: Option<Span>,
+    /// What it needs.
+    pub request: Request,
+    /// Lowers (positive) or raises (negative) its priority; see [`crate::limits::NICE`].
+    pub nice: i64,
+    /// Submitted on hold.
+    pub hold: bool,
+    /// Not before this time.
+    pub begin: Option<Timestamp>,
+    /// Conditions on other jobs: all of them, or any one where `dependency_any`.
+    pub dependencies: Vec<Dependency>,
+    /// Whether one satisfied dependency is enough.
+    pub dependency_any: bool,
+    /// Whether it may run again after its node failed or a scheduler took its place; `None`: the site's default.
+    pub requeue: Option<bool>,
+    /// The array's indices, for an array.
+    pub array: Option<ArraySpec>,
+}
+
+impl JobSpec {
+    /// A job that runs `payload` with every other field at its default.
+    pub fn new(name: &str, payload: Payload) -> Self {
+        Self {
+            name: name.to_owned(),
+            owner: Owner::default(),
+            queue: String::new(),
+            account: String::new(),
+            qos: None,
+            comment: None,
+            payload,
+            work_dir: "/".into(),
+            stdin: None,
+            stdout: None,
+            stderr: None,
+            open_mode: OpenMode::default(),
+            time_limit: None,
+            request: Request::default(),
+            nice: 0,
+            hold: false,
+            begin: None,
+            dependencies: Vec::new(),
+            dependency_any: false,
+            requeue: None,
+            array: None,
+        }
+    }
+
+    /// How many ids the job takes: 1, or the elements of its array.
+    pub fn count(&self) -> u32 {
+        self.array.as_ref().map_or(1, ArraySpec::count)
+    }
+}
+
+/// The large parts of a job, stored by digest and never resident.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blobs {
+    /// Text of the script, where the payload is one.
+    pub script: Option<Vec<u8>>,
+    /// The environment as `NAME=value` entries, each ended by a NUL byte.
+    pub environment: Vec<u8>,
+}
+
+/// A job as it arrives: specification and blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// The specification.
+    pub spec: JobSpec,
+    /// Script and environment.
+    pub blobs: Blobs,
+}

@@ -1,0 +1,26 @@
+//! Plain data of the cluster and its parsing: ids, amounts, requests, jobs, nodes, queues and time.
+//!
+//! Nothing here knows a clock, does I/O or decides anything. Every other crate speaks in these words.
+
+pub mod array;
+pub mod cluster;
+pub mod id;
+pub mod job;
+pub mod limits;
+pub mod node;
+pub mod policy;
+pub mod request;
+pub mod resource;
+pub mod state;
+pub mod time;
+
+pub use array::ArraySpec;
+pub use cluster::{Account, Identity, Queue, QueueState, User};
+pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QueueId, Uid};
+pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Payload};
+pub use node::{Device, NodeSpec};
+pub use policy::{Generation, PolicyLimits, Role, Slot};
+pub use request::{GpuRequest, MemRequest, Request};
+pub use resource::{Amounts, ResourceId};
+pub use state::{EndCause, Exit, Hold, JobState, ReasonCode, Usage};
+pub use time::{Span, Timestamp};

@@ -1,0 +1,54 @@
+//! Every bound of the system, in one place, with its unit and its reason (law 10).
+
+/// Elements of one job array. Slurm's largest configurable array is 4,000,001; half a GiB of elements is too much here.
+pub const ARRAY_ELEMENTS: u32 = 1_000_000;
+/// Bytes of a batch script. Slurm's default (`max_script_size`) is 4 MiB.
+pub const SCRIPT_BYTES: usize = 4 << 20;
+/// Bytes of a job's environment. Linux refuses an exec above about 2 MiB of arguments and environment together.
+pub const ENVIRONMENT_BYTES: usize = 1 << 20;
+/// Bytes of a job's arguments taken together; with the environment this stays below what Linux accepts.
+pub const ARGUMENT_BYTES: usize = 256 << 10;
+/// Bytes of one short text of a job: name, comment, path, pattern, feature.
+pub const TEXT_BYTES: usize = 4096;
+/// Bytes of the name of a queue, account, user, node, feature or policy.
+pub const NAME_BYTES: usize = 255;
+/// Dependencies of one job.
+pub const DEPENDENCIES: usize = 1024;
+/// Tasks of one job: 2^24, above the largest launch on record (about two million).
+pub const TASKS: u32 = 1 << 24;
+/// Nodes of one job, and of the cluster: ten times the 100,000 that cycles are measured at.
+pub const NODES: u32 = 1_000_000;
+/// GPUs of one node; today's largest boxes hold 16, MIG makes up to 7 of each.
+pub const DEVICES_PER_NODE: u32 = 1024;
+/// A job's nice value, both ways, as in Slurm.
+pub const NICE: i64 = 2_147_483_645;
+/// Longest time limit: 100 years in milliseconds; keeps every sum of times far from overflow.
+pub const TIME_LIMIT_MS: i64 = 100 * 366 * 86_400_000;
+/// Largest amount of one resource of one request or node, in the resource's unit (2^50).
+pub const AMOUNT: i64 = 1 << 50;
+/// Jobs that are not finished, over all users; 100,000 of them take about 100 MiB.
+pub const LIVE_JOBS: usize = 2_000_000;
+/// Finished jobs kept in the live state for queries and dependencies before they move to the history.
+pub const FINISHED_IN_LIVE_STATE: usize = 10_000;
+/// Commands waiting for the sequencer; more callers are told to try again.
+pub const SEQUENCER_QUEUE: usize = 16_384;
+/// Commands in one commit: bounds how long one transaction can take.
+pub const COMMANDS_PER_COMMIT: usize = 2_048;
+/// Groups of a plan in one commit, so that submits are never behind a whole large plan.
+pub const GROUPS_PER_COMMIT: usize = 512;
+/// Bytes of one gRPC message: script, environment and arguments with room to spare.
+pub const MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes of a policy component. A Python component is about 18 MiB.
+pub const COMPONENT_BYTES: usize = 64 << 20;
+/// Bytes of a policy's configuration as JSON.
+pub const POLICY_CONFIG_BYTES: usize = 1 << 20;
+/// Generations kept for rollback in each slot.
+pub const GENERATIONS_KEPT: usize = 8;
+/// Objects in one `ephor apply`.
+pub const APPLY_OBJECTS: usize = 100_000;
+/// Jobs in one answer to a query; the caller pages on.
+pub const QUERY_ROWS: usize = 100_000;
+/// Join tokens that are open at a time.
+pub const OPEN_TOKENS: usize = 100_000;
+/// Life of a join token in milliseconds: one day.
+pub const TOKEN_LIFE_MS: i64 = 86_400_000;

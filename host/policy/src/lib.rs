@@ -1,0 +1,1 @@
+//! Loads, checks, links, calls and bounds the WebAssembly components that fill the policy roles.

@@ -1,0 +1,316 @@
+//! Conversions between wire messages and the model's types.
+
+use crate::v1;
+use ephor_model::{
+    Amounts, ArraySpec, Blobs, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest, OpenMode,
+    Payload, Request, ResourceId, Span, Timestamp, limits,
+};
+
+/// A message whose content is not a job, with what would be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub String);
+
+fn bad<T>(text: impl Into<String>) -> Result<T, Malformed> {
+    Err(Malformed(text.into()))
+}
+
+/// Writes a request.
+pub fn request_to_wire(r: &Request) -> v1::Request {
+    let (mem_per_node, mem_per_cpu) = match r.mem {
+        MemRequest::Unset => (None, None),
+        MemRequest::PerNode(n) => (Some(n), None),
+        MemRequest::PerCpu(n) => (None, Some(n)),
+    };
+    let (gpus_per_node, gpus_per_task, gpus_total) = match r.gpus {
+        GpuRequest::None => (None, None, None),
+        GpuRequest::PerNode(n) => (Some(n), None, None),
+        GpuRequest::PerTask(n) => (None, Some(n), None),
+        GpuRequest::Total(n) => (None, None, Some(n)),
+    };
+    v1::Request {
+        nodes_min: r.nodes_min,
+        nodes_max: r.nodes_max,
+        tasks: r.tasks,
+        tasks_per_node: r.tasks_per_node,
+        cpus_per_task: r.cpus_per_task,
+        mem_per_node,
+        mem_per_cpu,
+        gpus_per_node,
+        gpus_per_task,
+        gpus_total,
+        gpu_type: r.gpu_type.clone(),
+        features: r.features.clone(),
+        node_list: r.node_list.clone(),
+        exclude: r.exclude.clone(),
+        exclusive: r.exclusive,
+    }
+}
+
+/// Reads a request; 0 nodes or cores mean 1.
+///
+/// # Errors
+/// Two ways to ask for memory or GPUs at once; counts above [`limits`]; fewer tasks than nodes.
+pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
+    let mem = match (w.mem_per_node, w.mem_per_cpu) {
+        (None, None) => MemRequest::Unset,
+        (Some(n), None) => MemRequest::PerNode(n),
+        (None, Some(n)) => MemRequest::PerCpu(n),
+        _ => return bad("memory per node and memory per core exclude each other; ask for one"),
+    };
+    let gpus = match (w.gpus_per_node, w.gpus_per_task, w.gpus_total) {
+        (None, None, None) | (Some(0), None, None) | (None, Some(0), None) | (None, None, Some(0)) => GpuRequest::None,
+        (Some(n), None, None) => GpuRequest::PerNode(n),
+        (None, Some(n), None) => GpuRequest::PerTask(n),
+        (None, None, Some(n)) => GpuRequest::Total(n),
+        _ => return bad("GPUs per node, per task and in all exclude each other; ask for one"),
+    };
+    let request = Request {
+        nodes_min: w.nodes_min.max(1),
+        nodes_max: w.nodes_max,
+        tasks: w.tasks,
+        tasks_per_node: w.tasks_per_node,
+        cpus_per_task: w.cpus_per_task.max(1),
+        mem,
+        gpus,
+        gpu_type: w.gpu_type,
+        features: w.features,
+        node_list: w.node_list,
+        exclude: w.exclude,
+        exclusive: w.exclusive,
+    };
+    if request.nodes_max.is_some_and(|max| max < request.nodes_min) {
+        return bad(format!("at most {:?} nodes is fewer than at least {}", request.nodes_max, request.nodes_min));
+    }
+    if request.nodes_min > limits::NODES || request.task_count() > limits::TASKS {
+        return bad(format!("at most {} nodes and {} tasks can be asked for", limits::NODES, limits::TASKS));
+    }
+    if request.tasks == Some(0) || request.tasks_per_node == Some(0) {
+        return bad("0 tasks would do nothing; ask for at least 1");
+    }
+    if u64::from(request.cpus_per_task) * 1000 > limits::AMOUNT as u64
+        || mem_amount(request.mem) > limits::AMOUNT as u64
+    {
+        return bad("the amount asked for is larger than anything that can be counted");
+    }
+    Ok(request)
+}
+
+fn mem_amount(mem: MemRequest) -> u64 {
+    match mem {
+        MemRequest::Unset => 0,
+        MemRequest::PerNode(n) | MemRequest::PerCpu(n) => n,
+    }
+}
+
+/// Writes a draft for [`v1::ephor_client::EphorClient::submit`]. The owner stays behind: it is the connection's.
+pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
+    let s = &draft.spec;
+    let (args, argv) = match &s.payload {
+        Payload::Script { args } => (args.clone(), Vec::new()),
+        Payload::Argv(argv) => (Vec::new(), argv.clone()),
+    };
+    v1::SubmitRequest {
+        name: s.name.clone(),
+        queue: s.queue.clone(),
+        account: s.account.clone(),
+        qos: s.qos.clone(),
+        comment: s.comment.clone(),
+        script: draft.blobs.script.clone(),
+        args,
+        argv,
+        environment: environment_entries(&draft.blobs.environment),
+        work_dir: s.work_dir.clone(),
+        stdin: s.stdin.clone(),
+        stdout: s.stdout.clone(),
+        stderr: s.stderr.clone(),
+        append: s.open_mode == OpenMode::Append,
+        time_limit: s.time_limit.map(|t| t.0),
+        request: Some(request_to_wire(&s.request)),
+        nice: s.nice,
+        hold: s.hold,
+        begin: s.begin.map(|t| t.0),
+        dependencies: s
+            .dependencies
+            .iter()
+            .map(|d| v1::Dependency { kind: d.kind.name().into(), job: d.job.0 })
+            .collect(),
+        dependency_any: s.dependency_any,
+        requeue: s.requeue,
+        array: s.array.as_ref().map(ToString::to_string),
+    }
+}
+
+/// The entries of an environment blob; entries that are not UTF-8 are left out.
+pub fn environment_entries(blob: &[u8]) -> Vec<String> {
+    blob.split(|b| *b == 0).filter(|e| !e.is_empty()).filter_map(|e| String::from_utf8(e.to_vec()).ok()).collect()
+}
+
+fn text(what: &str, value: &str, max: usize) -> Result<(), Malformed> {
+    if value.len() > max {
+        return bad(format!("{what} has {} bytes; at most {max} are taken", value.len()));
+    }
+    if value.contains('\0') {
+        return bad(format!("{what} holds a NUL byte"));
+    }
+    Ok(())
+}
+
+/// Reads a submitted job and checks every bound that needs no knowledge of the cluster.
+///
+/// # Errors
+/// Whatever is malformed or too large, named with its bound.
+pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
+    let payload = match (&w.script, w.argv.is_empty()) {
+        (Some(script), true) if script.is_empty() => return bad("the script is empty"),
+        (Some(script), true) if script.contains(&0) => return bad("the script holds a NUL byte: it is no text"),
+        (Some(script), true) if script.len() > limits::SCRIPT_BYTES => {
+            return bad(format!("the script has {} bytes; at most {} are taken", script.len(), limits::SCRIPT_BYTES));
+        }
+        (Some(_), true) => Payload::Script { args: w.args },
+        (None, false) => Payload::Argv(w.argv),
+        _ => return bad("a job has either a script or a command"),
+    };
+    let arguments = match &payload {
+        Payload::Script { args } | Payload::Argv(args) => args,
+    };
+    if arguments.iter().any(|a| a.contains('\0')) {
+        return bad("an argument holds a NUL byte");
+    }
+    if arguments.iter().map(|a| a.len() + 1).sum::<usize>() > limits::ARGUMENT_BYTES {
+        return bad(format!("the arguments have more than {} bytes", limits::ARGUMENT_BYTES));
+    }
+    let mut environment = Vec::new();
+    for entry in &w.environment {
+        if entry.contains('\0') || !entry.contains('=') {
+            return bad(format!("'{}' is not an environment entry NAME=value", entry.escape_debug()));
+        }
+        environment.extend_from_slice(entry.as_bytes());
+        environment.push(0);
+    }
+    if environment.len() > limits::ENVIRONMENT_BYTES {
+        return bad(format!(
+            "the environment has {} bytes; at most {} are taken",
+            environment.len(),
+            limits::ENVIRONMENT_BYTES
+        ));
+    }
+    let texts =
+        [Some(&w.name), Some(&w.work_dir), w.comment.as_ref(), w.stdin.as_ref(), w.stdout.as_ref(), w.stderr.as_ref()];
+    for value in texts.into_iter().flatten() {
+        text("a name, path or comment", value, limits::TEXT_BYTES)?;
+    }
+    let names = [Some(&w.queue), Some(&w.account), w.qos.as_ref()];
+    for value in names.into_iter().flatten() {
+        text("the name of a queue, account or QOS", value, limits::NAME_BYTES)?;
+    }
+    if !w.work_dir.starts_with('/') {
+        return bad(format!("the working folder '{}' is not an absolute path", w.work_dir));
+    }
+    if w.dependencies.len() > limits::DEPENDENCIES {
+        return bad(format!("{} dependencies are more than {}", w.dependencies.len(), limits::DEPENDENCIES));
+    }
+    if w.nice.abs() > limits::NICE {
+        return bad(format!("nice {} is beyond ±{}", w.nice, limits::NICE));
+    }
+    if w.time_limit.is_some_and(|t| t <= 0 || t > limits::TIME_LIMIT_MS) {
+        return bad("the time limit must be above 0 and at most 100 years");
+    }
+    let dependencies = w
+        .dependencies
+        .iter()
+        .map(|d| {
+            let kind = DependencyKind::NAMES.iter().find(|(_, name)| *name == d.kind).map(|(kind, _)| *kind);
+            kind.map(|kind| Dependency { kind, job: JobId(d.job) }).ok_or_else(|| {
+                Malformed(format!("'{}' is not a dependency; use after, afterany, afterok or afternotok", d.kind))
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    let array = w.array.as_deref().map(ArraySpec::parse).transpose().map_err(|e| Malformed(e.to_string()))?;
+    let request = request_from_wire(w.request.unwrap_or_default())?;
+    for feature in request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_type) {
+        text("a feature, node or GPU type", feature, limits::NAME_BYTES)?;
+    }
+    let spec = JobSpec {
+        queue: w.queue,
+        account: w.account,
+        qos: w.qos,
+        comment: w.comment,
+        work_dir: w.work_dir,
+        stdin: w.stdin,
+        stdout: w.stdout,
+        stderr: w.stderr,
+        open_mode: if w.append { OpenMode::Append } else { OpenMode::Truncate },
+        time_limit: w.time_limit.map(Span),
+        request,
+        nice: w.nice,
+        hold: w.hold,
+        begin: w.begin.map(Timestamp),
+        dependencies,
+        dependency_any: w.dependency_any,
+        requeue: w.requeue,
+        array,
+        ..JobSpec::new(&w.name, payload)
+    };
+    Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
+}
+
+/// Writes amounts by name; `name_of` knows the site's own resources.
+pub fn amounts_to_wire(amounts: &Amounts, name_of: impl Fn(ResourceId) -> String) -> Vec<v1::Amount> {
+    amounts.iter().map(|(id, value)| v1::Amount { resource: name_of(id), value }).collect()
+}
+
+/// Reads amounts by name.
+///
+/// # Errors
+/// A name that `id_of` does not know, a negative or too large amount.
+pub fn amounts_from_wire(
+    wire: &[v1::Amount],
+    id_of: impl Fn(&str) -> Option<ResourceId>,
+) -> Result<Amounts, Malformed> {
+    wire.iter()
+        .map(|a| {
+            let id = id_of(&a.resource).ok_or_else(|| Malformed(format!("'{}' is not a resource here", a.resource)))?;
+            if !(0..=limits::AMOUNT).contains(&a.value) {
+                return bad(format!("{} of {} is out of range", a.value, a.resource));
+            }
+            Ok((id, a.value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_survives_the_wire() {
+        let mut spec = JobSpec::new("x", Payload::Script { args: vec!["a".into()] });
+        spec.request.mem = MemRequest::PerCpu(100);
+        spec.request.gpus = GpuRequest::PerNode(2);
+        spec.array = ArraySpec::parse("1-9:2%3").ok();
+        spec.dependencies = vec![Dependency { kind: DependencyKind::AfterOk, job: JobId(7) }];
+        let draft =
+            Draft { spec, blobs: Blobs { script: Some(b"#!/bin/sh\n".to_vec()), environment: b"A=1\0B=\0".to_vec() } };
+        assert_eq!(draft_from_wire(draft_to_wire(&draft)), Ok(draft));
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_named() {
+        let good = draft_to_wire(&Draft {
+            spec: JobSpec::new("x", Payload::Argv(vec!["true".into()])),
+            blobs: Blobs::default(),
+        });
+        let error = |change: fn(&mut v1::SubmitRequest)| {
+            let mut wire = good.clone();
+            change(&mut wire);
+            draft_from_wire(wire).unwrap_err().0
+        };
+        assert!(error(|w| w.argv.clear()).contains("script or a command"));
+        assert!(error(|w| w.name = "a\0b".into()).contains("NUL"));
+        assert!(error(|w| w.time_limit = Some(0)).contains("time limit"));
+        assert!(error(|w| w.array = Some("9-1".into())).contains("backwards"));
+        assert!(error(|w| w.work_dir = "here".into()).contains("absolute"));
+        assert!(error(|w| w.environment.push("x".into())).contains("NAME=value"));
+    }
+}

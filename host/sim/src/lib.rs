@@ -1,0 +1,1 @@
+//! Drives the same core with virtual time: traces, scenarios and reports.

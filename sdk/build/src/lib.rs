@@ -1,0 +1,1 @@
+//! Turns a core WebAssembly module of a policy into a component with its manifest, in process.

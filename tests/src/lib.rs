@@ -1,0 +1,1 @@
+//! What crosses crates: end to end, attack, fault and architecture tests, and the benchmarks.
