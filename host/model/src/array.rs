@@ -105,7 +105,7 @@ impl ArraySpec {
     pub fn ordinal(&self, index: u32) -> Option<u32> {
         let mut before = 0;
         for range in &self.ranges {
-            if index >= range.first && index <= range.last && (index - range.first) % range.step == 0 {
+            if index >= range.first && index <= range.last && (index - range.first).is_multiple_of(range.step) {
                 return Some(before + (index - range.first) / range.step);
             }
             before += range.count();

@@ -151,6 +151,12 @@ impl JobSpec {
         }
     }
 
+    /// Pattern of the output file, also where none was given.
+    pub fn output_pattern(&self) -> &str {
+        let default = if self.array.is_some() { "ephor-%A_%a.out" } else { "ephor-%j.out" };
+        self.stdout.as_deref().unwrap_or(default)
+    }
+
     /// How many ids the job takes: 1, or the elements of its array.
     pub fn count(&self) -> u32 {
         self.array.as_ref().map_or(1, ArraySpec::count)

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a clock, does I/O or decides anything. Every other crate speaks in these words.
 
+pub mod allocation;
 pub mod array;
 pub mod cluster;
 pub mod id;
@@ -12,12 +13,14 @@ pub mod policy;
 pub mod request;
 pub mod resource;
 pub mod state;
+pub mod submit;
 pub mod time;
 
+pub use allocation::{Allocation, AllocationPart};
 pub use array::ArraySpec;
 pub use cluster::{Account, Identity, Queue, QueueState, User};
 pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QueueId, Uid};
-pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Payload};
+pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Owner, Payload};
 pub use node::{Device, NodeSpec};
 pub use policy::{Generation, PolicyLimits, Role, Slot};
 pub use request::{GpuRequest, MemRequest, Request};
