@@ -1,0 +1,169 @@
+//! The nodes, what runs on them and what is reserved; and plain questions about them.
+
+use crate::class::Class;
+use crate::need::{ClassId, Need};
+use crate::node::{Known, Node};
+use crate::profile::BEGINNING;
+use crate::shape::{Shape, ShapeId};
+use crate::start::{Reservation, ReservationId, Running};
+use crate::undo::Change;
+use ephor_model::id::{JobId, NodeId};
+use ephor_model::resource::Amounts;
+use ephor_model::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+/// A set of nodes with everything that is held on them. Copies are independent.
+///
+/// Its `Debug` form shows the whole state: two clusters with equal text answer equally.
+#[derive(Clone)]
+pub struct Cluster {
+    /// Latest time told. Jobs that should have ended by then are counted as ending one millisecond later.
+    pub(crate) now: Timestamp,
+    /// By node id; node ids are dense.
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) names: BTreeMap<String, NodeId>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) shape_ids: BTreeMap<Shape, ShapeId>,
+    pub(crate) classes: Vec<Class>,
+    /// Looked up, never walked.
+    pub(crate) class_ids: HashMap<Need, ClassId, BuildHasherDefault<DefaultHasher>>,
+    pub(crate) running: BTreeMap<JobId, Running>,
+    /// Running jobs by the end that is counted on, without those that never end.
+    pub(crate) ends: BTreeSet<(Timestamp, JobId)>,
+    pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
+    pub(crate) next_reservation: u32,
+    pub(crate) undo: Vec<Change>,
+    /// Grows whenever the set of nodes or what one of them could offer changes.
+    pub(crate) revision: u64,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("now", &self.now)
+            .field("nodes", &self.nodes)
+            .field("names", &self.names)
+            .field("shapes", &self.shapes)
+            .field("classes", &self.classes)
+            .field("running", &self.running)
+            .field("ends", &self.ends)
+            .field("reservations", &self.reservations)
+            .field("next_reservation", &self.next_reservation)
+            .field("undo", &self.undo)
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// No nodes.
+    pub fn new() -> Self {
+        let unknown = Shape::default();
+        Self {
+            now: BEGINNING,
+            nodes: Vec::new(),
+            names: BTreeMap::new(),
+            shapes: vec![unknown.clone()],
+            shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
+            classes: Vec::new(),
+            class_ids: HashMap::default(),
+            running: BTreeMap::new(),
+            ends: BTreeSet::new(),
+            reservations: BTreeMap::new(),
+            next_reservation: 0,
+            undo: Vec::new(),
+            revision: 0,
+        }
+    }
+
+    /// The latest time that the cluster was told.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The nodes that are part of the cluster, ascending.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.known().map(|(id, _, _)| id)
+    }
+
+    /// How many nodes there are, down and drained ones included.
+    pub fn node_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The node of that name.
+    pub fn node_by_name(&self, name: &str) -> Option<NodeId> {
+        self.names.get(name).copied()
+    }
+
+    /// The name of a node; `None`: not part of the cluster.
+    pub fn node_name(&self, id: NodeId) -> Option<&str> {
+        Some(&self.nodes.get(id.0 as usize)?.known.as_ref()?.name)
+    }
+
+    /// Whether a node is part of the cluster and takes jobs.
+    pub fn is_up(&self, id: NodeId) -> bool {
+        self.nodes.get(id.0 as usize).is_some_and(Node::is_up)
+    }
+
+    /// What a node has in all, as it was described.
+    pub fn capacity(&self, id: NodeId) -> Option<&Amounts> {
+        Some(&self.nodes.get(id.0 as usize)?.known.as_ref()?.capacity)
+    }
+
+    /// What is free on a node at the latest time told, beside running jobs and reservations. Negative where facts took
+    /// more than there is.
+    pub fn free(&self, id: NodeId) -> Option<Amounts> {
+        let node = self.nodes.get(id.0 as usize)?;
+        node.known.as_ref()?;
+        Some(self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now)))
+    }
+
+    /// The capacity of all nodes together, down and drained ones included.
+    pub fn total_capacity(&self) -> Amounts {
+        let mut all = Amounts::new();
+        self.known().for_each(|(_, _, known)| all.add(&known.capacity));
+        all
+    }
+
+    /// What is free on all nodes that are up together, as in [`Cluster::free`].
+    pub fn total_free(&self) -> Amounts {
+        let mut all = Amounts::new();
+        self.node_ids().filter(|id| self.is_up(*id)).filter_map(|id| self.free(id)).for_each(|free| all.add(&free));
+        all
+    }
+
+    /// Whether that job holds something.
+    pub fn is_running(&self, job: JobId) -> bool {
+        self.running.contains_key(&job)
+    }
+
+    /// How many jobs hold something.
+    pub fn running_count(&self) -> usize {
+        self.running.len()
+    }
+
+    /// When a running job is expected to end, as told.
+    pub fn expected_end(&self, job: JobId) -> Option<Timestamp> {
+        self.running.get(&job).map(|r| r.until)
+    }
+
+    /// The need that a class stands for.
+    pub fn need(&self, class: ClassId) -> Option<&Need> {
+        self.classes.get(class.0 as usize).map(|c| &c.need)
+    }
+
+    /// Nodes that are part of the cluster, with what is known of them.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (NodeId, &Node, &Known)> {
+        let numbered = self.nodes.iter().enumerate();
+        numbered.filter_map(|(i, node)| Some((NodeId(i as u32), node, node.known.as_ref()?)))
+    }
+}

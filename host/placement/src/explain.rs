@@ -1,0 +1,245 @@
+//! Why a class does not fit: how many nodes pass each condition, one by one.
+
+use crate::choose::{Item, choose};
+use crate::class::{Class, Memo, Refusal, Verdict};
+use crate::cluster::Cluster;
+use crate::demand::{Demand, Goal};
+use crate::need::ClassId;
+use crate::node::{Known, Node};
+use crate::place::Room;
+use crate::wording;
+use crate::work::{NoFit, Work};
+use ephor_model::id::NodeId;
+use ephor_model::resource::{Amounts, ResourceId};
+
+/// A condition that a node passes or not.
+#[derive(Clone, Debug)]
+enum Condition {
+    NotExcluded,
+    Up,
+    Feature(String),
+    /// It has that much in all.
+    Has(ResourceId, i64),
+    /// Nothing else is held there.
+    Empty,
+    /// It has that much free.
+    Free(ResourceId, i64),
+}
+
+/// Nodes that failed a condition, and the most that one of them had.
+struct Failed {
+    condition: Condition,
+    nodes: u64,
+    most: i64,
+}
+
+/// All nodes, put through conditions one after the other.
+struct Sieve<'a> {
+    class: &'a Class,
+    nodes: u64,
+    failed: Vec<Failed>,
+    passed: Vec<NodeId>,
+}
+
+impl Cluster {
+    /// How many nodes pass each condition of a class one by one, at the latest time told: one line for the nodes, one
+    /// for each condition that some node does not pass, one for what is left.
+    pub fn explain(&mut self, class: ClassId) -> Vec<String> {
+        let (found, demand) = match self.class(class) {
+            Ok(found) => found,
+            Err(why) => return vec![why.to_string()],
+        };
+        let sieve = self.sieve(found, demand, true);
+        let mut lines = vec![format!("asks for {}", found.asks), wording::count(sieve.nodes, "node")];
+        lines.extend(sieve.failures());
+        let mut room = Room::default();
+        for id in &sieve.passed {
+            let node = &self.nodes[id.0 as usize];
+            if let Some(fit) = found.fit(node, node.profile.at(self.now)) {
+                room.nodes += 1;
+                room.tasks += u64::from(fit.tasks);
+                room.gpus += u64::from(fit.gpus);
+            }
+        }
+        lines.push(left(demand, room, "room now"));
+        lines.extend(self.required_failures(found, &sieve.passed));
+        lines
+    }
+
+    /// Why a class was not placed on these nodes, where there was so much room.
+    pub(crate) fn refusal(&mut self, class: ClassId, nodes: &[NodeId], room: Room) -> NoFit {
+        if let Err(why) = self.ever(class) {
+            return NoFit::Never(why);
+        }
+        let numbers = Refusal { nodes: self.node_count(), suitable: nodes.len(), room };
+        let (found, demand) = match self.class(class) {
+            Ok(found) => found,
+            Err(why) => return why,
+        };
+        if let Memo(Some((said, text))) = &found.refused
+            && *said == numbers
+        {
+            return NoFit::NotNow(text.clone());
+        }
+        let text = format!(
+            "{}: {} of {} up and suitable; {}",
+            found.asks,
+            numbers.suitable,
+            wording::count(numbers.nodes as u64, "node"),
+            left(demand, room, "room now")
+        );
+        self.classes[class.0 as usize].refused = Memo(Some((numbers, text.clone())));
+        NoFit::NotNow(text)
+    }
+
+    /// Whether a class could ever run.
+    pub(crate) fn judge(&self, class: ClassId) -> Verdict {
+        let (found, demand) = self.class(class).map_err(|why| match why {
+            NoFit::Never(why) | NoFit::NotNow(why) => why,
+            NoFit::Budget => why.to_string(),
+        })?;
+        if let Some(name) = found.need.request.node_list.iter().find(|name| !self.names.contains_key(*name)) {
+            return Err(format!("node {name}, asked for by name, is not part of this cluster"));
+        }
+        let required = self.required(found).unwrap_or_default();
+        let mut room = Room::default();
+        let mut items = Vec::new();
+        for (id, node, _) in self.known() {
+            let Some(fit) = found.fit_empty(node) else { continue };
+            room.nodes += 1;
+            room.tasks += u64::from(fit.tasks);
+            room.gpus += u64::from(fit.gpus);
+            items.push(Item { fit, required: required.contains(&id) });
+        }
+        let mut unlimited = Work::UNLIMITED;
+        if let Ok(Some(_)) = choose(demand, &items, &mut unlimited) {
+            return Ok(());
+        }
+        let sieve = self.sieve(found, demand, false);
+        let mut texts = vec![format!("asks for {}", found.asks), wording::count(sieve.nodes, "node")];
+        texts.extend(sieve.failures());
+        texts.push(left(demand, room, "room when empty"));
+        texts.extend(self.required_failures(found, &sieve.passed));
+        Err(texts.join("; "))
+    }
+
+    /// Puts every node through the conditions; `now`: those on what is up and free too.
+    fn sieve<'a>(&self, class: &'a Class, demand: &Demand, now: bool) -> Sieve<'a> {
+        let conditions = conditions(class, demand, now);
+        let failed = conditions.into_iter().map(|condition| Failed { condition, nodes: 0, most: 0 }).collect();
+        let mut sieve = Sieve { class, nodes: 0, failed, passed: Vec::new() };
+        for (id, node, known) in self.known() {
+            sieve.nodes += 1;
+            let stopped = sieve.failed.iter().position(|f| !self.passes(class, node, known, &f.condition));
+            match stopped {
+                None => sieve.passed.push(id),
+                Some(at) => {
+                    let most = match sieve.failed[at].condition {
+                        Condition::Has(id, _) => self.has(class, node, id, false),
+                        Condition::Free(id, _) => self.has(class, node, id, true),
+                        _ => 0,
+                    };
+                    let failed = &mut sieve.failed[at];
+                    failed.nodes += 1;
+                    failed.most = failed.most.max(most);
+                }
+            }
+        }
+        sieve
+    }
+
+    fn passes(&self, class: &Class, node: &Node, known: &Known, condition: &Condition) -> bool {
+        match condition {
+            Condition::NotExcluded => !class.need.request.exclude.contains(&known.name),
+            Condition::Up => known.up,
+            Condition::Feature(name) => self.shapes[node.shape.0 as usize].features.binary_search(name).is_ok(),
+            Condition::Has(id, n) => self.has(class, node, *id, false) >= *n,
+            Condition::Empty => node.profile.at(self.now).iter().zip(&node.capacity).all(|(free, all)| free >= all),
+            Condition::Free(id, n) => self.has(class, node, *id, true) >= *n,
+        }
+    }
+
+    /// How much a node has of a resource, in all or free: of GPUs those of the right kind.
+    fn has(&self, class: &Class, node: &Node, id: ResourceId, free: bool) -> i64 {
+        let shape = &self.shapes[node.shape.0 as usize];
+        let level = if free { node.profile.at(self.now) } else { &node.capacity };
+        if id != ResourceId::GPU {
+            return shape.amount_of(level, id);
+        }
+        let asked = class.need.request.gpu_type.as_ref();
+        let fits = |kind: &usize| asked.is_none_or(|asked| *asked == shape.kinds[*kind]);
+        (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum()
+    }
+
+    /// A line for each node that is asked for by name and did not pass.
+    fn required_failures(&self, class: &Class, passed: &[NodeId]) -> Vec<String> {
+        let names = class.need.request.node_list.iter();
+        let missing = names.filter(|name| self.names.get(*name).is_none_or(|id| !passed.contains(id)));
+        missing.map(|name| format!("node {name}, asked for by name, is not among them")).collect()
+    }
+}
+
+impl Sieve<'_> {
+    /// A text for each condition that some node failed.
+    fn failures(&self) -> impl Iterator<Item = String> {
+        self.failed.iter().filter(|f| f.nodes > 0).map(|f| self.failure(f))
+    }
+
+    fn failure(&self, failed: &Failed) -> String {
+        let n = failed.nodes;
+        let (is, lacks, has) = if n == 1 { ("is", "lacks", "has") } else { ("are", "lack", "have") };
+        let gpu = self.class.need.request.gpu_type.as_deref();
+        let too_little = |id: ResourceId, asked: i64, free: &str| {
+            let (asked, most) = (wording::amount(id, asked), wording::amount(id, failed.most));
+            let kind = if id == ResourceId::GPU { gpu } else { None };
+            let kind = kind.map_or(String::new(), |kind| format!(" of type {kind}"));
+            format!("{n} {has} too little{free}: asks {asked}{kind}, most is {most}")
+        };
+        match &failed.condition {
+            Condition::NotExcluded => format!("{n} {is} excluded by the request"),
+            Condition::Up => format!("{n} {is} down or drained"),
+            Condition::Feature(name) => format!("{n} {lacks} feature {name}"),
+            Condition::Has(ResourceId::GPU, _) if failed.most == 0 => format!("{n} {has} no {}", wording::gpu_of(gpu)),
+            Condition::Has(id, asked) => too_little(*id, *asked, ""),
+            Condition::Empty => format!("{n} {is} in use by others"),
+            Condition::Free(id, asked) => too_little(*id, *asked, " free"),
+        }
+    }
+}
+
+/// What a node must pass to be of any use, the most lasting first.
+fn conditions(class: &Class, demand: &Demand, now: bool) -> Vec<Condition> {
+    let request = &class.need.request;
+    let mut part: Amounts = request.per_task().scaled(i64::from(demand.least));
+    part.add(&request.per_node());
+    if demand.most == 1 && demand.gpus_in_all > 0 {
+        part.set(ResourceId::GPU, i64::from(demand.gpus_in_all) * 1000);
+    }
+    let mut conditions = vec![Condition::NotExcluded];
+    if now {
+        conditions.push(Condition::Up);
+    }
+    conditions.extend(class.need.features().cloned().map(Condition::Feature));
+    conditions.extend(part.iter().map(|(id, n)| Condition::Has(id, n)));
+    if now && request.exclusive {
+        conditions.push(Condition::Empty);
+    } else if now {
+        conditions.extend(part.iter().map(|(id, n)| Condition::Free(id, n)));
+    }
+    conditions
+}
+
+/// What is left, against what is needed: `1 node with room now, 4 needed`.
+fn left(demand: &Demand, room: Room, what: &str) -> String {
+    let mut text = format!("{} with {what}, {} needed", wording::count(room.nodes as u64, "node"), demand.fewest);
+    if let Goal::Sum(tasks) = demand.goal
+        && room.nodes > 0
+        && room.tasks < u64::from(tasks)
+    {
+        text += &format!(", for {} of {tasks} tasks", room.tasks);
+    }
+    if room.nodes > 0 && room.gpus < u64::from(demand.gpus_in_all) {
+        text += &format!(", with {} of {} GPUs", room.gpus, demand.gpus_in_all);
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! What happened: nodes that came, changed or left, jobs that started, ended or will end at another time.
+
+use crate::cluster::Cluster;
+use crate::node::{Holder, Known, Node, NodeView};
+use crate::profile::{BEGINNING, Profile};
+use crate::shape::{Shape, ShapeId};
+use ephor_model::allocation::Allocation;
+use ephor_model::id::{JobId, NodeId};
+use ephor_model::time::{Span, Timestamp};
+
+impl Cluster {
+    /// Says what time it is. A job that should have ended by then still holds what it has, and is counted as ending one
+    /// millisecond later. Time that goes back is ignored. Not a planned change: it is never undone.
+    pub fn advance(&mut self, now: Timestamp) {
+        if now <= self.now {
+            return;
+        }
+        self.now = now;
+        while let Some((end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
+            self.ends.remove(&(end, job));
+            self.count_end(job, now + Span(1));
+        }
+    }
+
+    /// A new node, or a changed one. What runs there stays.
+    pub fn set_node(&mut self, id: NodeId, view: NodeView) {
+        let (shape, capacity) = Shape::of(&view);
+        let shape = self.intern_shape(shape);
+        let known = Known { name: view.name, up: view.up, capacity: view.capacity };
+        let (node, _) = self.node_mut(id);
+        let same_offer = node.known.as_ref().is_some_and(|k| k.name == known.name) && node.shape == shape;
+        let changed = node.shape != shape || node.capacity != capacity;
+        if changed || !same_offer {
+            self.revision += 1;
+        }
+        let (node, _) = self.node_mut(id);
+        let left = node.known.replace(known.clone());
+        node.shape = shape;
+        node.capacity = capacity;
+        if changed {
+            self.rebuild(id);
+        }
+        if let Some(old) = left.filter(|old| old.name != known.name) {
+            self.forget_name(id, &old.name);
+        }
+        self.names.insert(known.name, id);
+        self.refresh(id);
+    }
+
+    /// A node left the cluster. What runs there is kept, in case it comes back.
+    pub fn remove_node(&mut self, id: NodeId) {
+        let Some(known) = self.nodes.get_mut(id.0 as usize).and_then(|n| n.known.take()) else { return };
+        self.revision += 1;
+        self.forget_name(id, &known.name);
+        self.refresh(id);
+    }
+
+    /// A job runs: it holds that until about then. In place of what the same job held before, planned or not.
+    /// Of GPUs the devices count.
+    pub fn occupy(&mut self, job: JobId, allocation: &Allocation, until: Timestamp) {
+        self.remove_running(job);
+        self.add_running(job, allocation.clone(), until, false);
+    }
+
+    /// A job holds nothing any more. One that is not known is ignored.
+    pub fn vacate(&mut self, job: JobId) {
+        self.remove_running(job);
+    }
+
+    /// A running job is expected to end at another time. One that is not known is ignored.
+    pub fn extend(&mut self, job: JobId, until: Timestamp) {
+        let Some(running) = self.running.get_mut(&job) else { return };
+        running.until = until;
+        let old = running.ends;
+        self.ends.remove(&(old, job));
+        self.count_end(job, until.max(self.now + Span(1)));
+    }
+
+    /// Counts a running job, taken out of `ends`, as ending at that time.
+    fn count_end(&mut self, job: JobId, ends: Timestamp) {
+        let Some(running) = self.running.get_mut(&job) else { return };
+        let old = std::mem::replace(&mut running.ends, ends);
+        for part in &running.allocation.parts {
+            let node = &mut self.nodes[part.node.0 as usize];
+            let amount = self.shapes[node.shape.0 as usize].level_of(part);
+            node.profile.move_end(old, ends, &amount);
+        }
+        if ends < Timestamp::NEVER {
+            self.ends.insert((ends, job));
+        }
+    }
+
+    /// A node and its shape. One that was never heard of is made, without being part of the cluster.
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> (&mut Node, &Shape) {
+        let index = id.0 as usize;
+        if index >= self.nodes.len() {
+            self.nodes.resize_with(index + 1, Node::default);
+        }
+        let node = &mut self.nodes[index];
+        let shape = &self.shapes[node.shape.0 as usize];
+        (node, shape)
+    }
+
+    /// Works a node's profile out anew, after its columns or its capacity changed.
+    fn rebuild(&mut self, id: NodeId) {
+        let node = &mut self.nodes[id.0 as usize];
+        let shape = &self.shapes[node.shape.0 as usize];
+        let mut profile = Profile::new(node.capacity.clone());
+        for holder in &node.holders {
+            let (allocation, from, until) = match holder {
+                Holder::Job(job) => match self.running.get(job) {
+                    Some(r) => (&r.allocation, BEGINNING, r.ends),
+                    None => continue,
+                },
+                Holder::Reservation(reservation) => match self.reservations.get(reservation) {
+                    Some(r) => (&r.allocation, r.start, r.until),
+                    None => continue,
+                },
+            };
+            for part in allocation.parts.iter().filter(|p| p.node == id) {
+                profile.hold(from, until, &shape.level_of(part));
+            }
+        }
+        node.profile = profile;
+    }
+
+    fn intern_shape(&mut self, shape: Shape) -> ShapeId {
+        if let Some(id) = self.shape_ids.get(&shape) {
+            return *id;
+        }
+        let id = ShapeId(self.shapes.len() as u32);
+        self.classes.iter_mut().for_each(|class| class.add_shape(&shape));
+        self.shapes.push(shape.clone());
+        self.shape_ids.insert(shape, id);
+        id
+    }
+
+    /// Frees a name that a node had, unless another one has it by now.
+    fn forget_name(&mut self, id: NodeId, name: &str) {
+        if self.names.get(name) == Some(&id) {
+            self.names.remove(name);
+        }
+    }
+
+    /// Brings every class up to date on one node.
+    fn refresh(&mut self, id: NodeId) {
+        let node = &self.nodes[id.0 as usize];
+        self.classes.iter_mut().for_each(|class| class.refresh(id, node));
+    }
+}

@@ -1,0 +1,83 @@
+//! How much of a request one node has room for.
+
+use crate::demand::Demand;
+use crate::need::Need;
+use crate::profile::Level;
+use crate::shape::{Shape, WHOLE_GPU};
+use ephor_model::resource::ResourceId;
+use smallvec::SmallVec;
+
+/// What a node has room for: tasks, and GPUs towards those asked for in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// Tasks, never more than the request puts on one node and never fewer than make the node useful.
+    pub tasks: u32,
+    /// Whole GPUs of the right kind; counted only where GPUs are asked for.
+    pub gpus: u32,
+}
+
+/// One column of a level that a request draws on.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    column: usize,
+    per_task: i64,
+    per_node: i64,
+}
+
+/// A request in the columns of one shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Fitting {
+    draws: SmallVec<[Draw; 2]>,
+    /// Columns of the GPU kinds that will do.
+    pub gpu_columns: SmallVec<[usize; 2]>,
+}
+
+impl Fitting {
+    /// `None` where nodes of the shape cannot serve: a feature, a resource or the kind of GPU is missing.
+    pub fn of(need: &Need, demand: &Demand, shape: &Shape) -> Option<Self> {
+        if need.features().any(|f| shape.features.binary_search(f).is_err()) {
+            return None;
+        }
+        let (per_task, per_node) = (need.request.per_task(), need.request.per_node());
+        let mut draws: SmallVec<[Draw; 2]> = SmallVec::new();
+        for (id, _) in per_task.iter().chain(per_node.iter()).filter(|(id, _)| *id != ResourceId::GPU) {
+            let column = shape.resources.iter().position(|r| *r == id)?;
+            if draws.iter().all(|d| d.column != column) {
+                draws.push(Draw { column, per_task: per_task.get(id), per_node: per_node.get(id) });
+            }
+        }
+        let mut gpu_columns = SmallVec::new();
+        if demand.asks_gpus() {
+            let fits = |kind: &String| need.request.gpu_type.as_ref().is_none_or(|asked| asked == kind);
+            gpu_columns.extend((0..shape.kinds.len()).filter(|k| fits(&shape.kinds[*k])).map(|k| shape.kind_column(k)));
+        }
+        Some(Self { draws, gpu_columns })
+    }
+
+    /// What fits where `level` is free of a node with that capacity; `None`: nothing useful.
+    pub fn fit(&self, demand: &Demand, level: &Level, capacity: &Level) -> Option<Fit> {
+        if demand.exclusive && level.iter().zip(capacity).any(|(free, all)| free < all) {
+            return None;
+        }
+        let mut tasks = i64::from(demand.cap);
+        for draw in &self.draws {
+            let left = level[draw.column] - draw.per_node;
+            if left < 0 {
+                return None;
+            }
+            if draw.per_task > 0 {
+                tasks = tasks.min(left / draw.per_task);
+            }
+        }
+        let gpus: i64 = self.gpu_columns.iter().map(|c| level[*c].max(0) / WHOLE_GPU).sum();
+        let left = gpus - i64::from(demand.gpus_per_node);
+        if left < 0 {
+            return None;
+        }
+        if demand.gpus_per_task > 0 {
+            tasks = tasks.min(left / i64::from(demand.gpus_per_task));
+        }
+        // Within u32: `tasks` starts at a u32 and only falls, and a node has at most as many GPUs as a u32 indexes.
+        (tasks >= i64::from(demand.least)).then_some(Fit { tasks: tasks as u32, gpus: gpus as u32 })
+    }
+}

@@ -1,0 +1,166 @@
+//! Starting jobs and keeping capacity for later: the planning operations that hold something.
+
+use crate::cluster::Cluster;
+use crate::need::ClassId;
+use crate::node::Holder;
+use crate::placing::Placing;
+use crate::profile::BEGINNING;
+use crate::undo::Change;
+use crate::work::{NoFit, Work};
+use ephor_model::allocation::Allocation;
+use ephor_model::id::JobId;
+use ephor_model::time::{Span, Timestamp};
+
+/// Number of a reservation, for as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReservationId(pub u32);
+
+/// Where and when a job could run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// When it could start.
+    pub start: Timestamp,
+    /// What it would take. Of GPUs only the number of each kind is meant: which of them is decided at the start.
+    pub allocation: Allocation,
+    /// How long it would keep it.
+    pub duration: Span,
+    /// The class that it was found for.
+    pub class: ClassId,
+}
+
+/// What a job holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub allocation: Allocation,
+    /// Expected end as told.
+    pub until: Timestamp,
+    /// Expected end as counted: later than `until` where that is over.
+    pub ends: Timestamp,
+    /// Started by the plan in the making, not yet a fact.
+    pub planned: bool,
+}
+
+/// What is kept for later.
+#[derive(Clone, Debug)]
+pub(crate) struct Reservation {
+    pub allocation: Allocation,
+    pub start: Timestamp,
+    pub until: Timestamp,
+}
+
+/// The end of something that takes `limit`, at least a millisecond.
+pub(crate) fn end_of(start: Timestamp, limit: Span) -> Timestamp {
+    start + Span(limit.0.max(1))
+}
+
+impl Cluster {
+    /// Starts a job now if it fits, from now to its limit, beside everything that runs or is reserved.
+    ///
+    /// Tells the cluster the time, as [`Cluster::advance`] does.
+    ///
+    /// # Errors
+    /// It does not fit; then nothing is held.
+    #[allow(clippy::too_many_arguments, reason = "one operation of the contract, each of its operands named")]
+    pub fn try_start(
+        &mut self,
+        job: JobId,
+        class: ClassId,
+        now: Timestamp,
+        limit: Span,
+        how: &Placing,
+        work: &mut Work,
+    ) -> Result<Allocation, NoFit> {
+        work.take(1)?;
+        self.advance(now);
+        if self.is_running(job) {
+            return Err(NoFit::NotNow(format!("job {job} is already running")));
+        }
+        let until = end_of(now, limit);
+        let nodes = self.candidates(class, how)?;
+        match self.place(class, &nodes, now, until, how, work)? {
+            Ok(allocation) => {
+                self.add_running(job, allocation.clone(), until, true);
+                self.undo.push(Change::Started(job));
+                Ok(allocation)
+            }
+            Err(room) => Err(self.refusal(class, &nodes, room)),
+        }
+    }
+
+    /// Keeps a slot free. It is not looked at again whether it still is: ask [`Cluster::is_free`] where something was
+    /// placed since it was found.
+    pub fn reserve(&mut self, slot: &Slot) -> ReservationId {
+        let id = ReservationId(self.next_reservation);
+        self.next_reservation += 1;
+        let until = end_of(slot.start, slot.duration);
+        self.add_reservation(id, Reservation { allocation: slot.allocation.clone(), start: slot.start, until });
+        self.undo.push(Change::Reserved(id));
+        id
+    }
+
+    /// Gives a reservation up; false where there is none of that number.
+    pub fn lift(&mut self, id: ReservationId) -> bool {
+        let Some(reservation) = self.remove_reservation(id) else { return false };
+        self.undo.push(Change::Lifted(id, reservation));
+        true
+    }
+
+    /// Whether everything that a slot takes is still free for its whole time, and its nodes are up.
+    pub fn is_free(&self, slot: &Slot) -> bool {
+        let until = end_of(slot.start, slot.duration);
+        slot.allocation.parts.iter().all(|part| {
+            let Some(node) = self.nodes.get(part.node.0 as usize).filter(|n| n.is_up()) else { return false };
+            let asked = self.shapes[node.shape.0 as usize].level_of(part);
+            let lowest = node.profile.lowest(slot.start, until);
+            asked.iter().zip(&lowest).all(|(asked, free)| *asked <= 0 || asked <= free)
+        })
+    }
+
+    /// Writes down what a job holds. It must not hold anything yet.
+    pub(crate) fn add_running(&mut self, job: JobId, allocation: Allocation, until: Timestamp, planned: bool) {
+        let ends = until.max(self.now + Span(1));
+        for part in &allocation.parts {
+            let (node, shape) = self.node_mut(part.node);
+            node.profile.hold(BEGINNING, ends, &shape.level_of(part));
+            node.add_holder(Holder::Job(job));
+            node.take_devices(&part.devices, false);
+        }
+        if ends < Timestamp::NEVER {
+            self.ends.insert((ends, job));
+        }
+        self.running.insert(job, Running { allocation, until, ends, planned });
+    }
+
+    /// Strikes out what a job holds.
+    pub(crate) fn remove_running(&mut self, job: JobId) {
+        let Some(running) = self.running.remove(&job) else { return };
+        for part in &running.allocation.parts {
+            let (node, shape) = self.node_mut(part.node);
+            node.profile.release(BEGINNING, running.ends, &shape.level_of(part));
+            node.remove_holder(Holder::Job(job));
+            node.take_devices(&part.devices, true);
+        }
+        self.ends.remove(&(running.ends, job));
+    }
+
+    /// Writes a reservation down.
+    pub(crate) fn add_reservation(&mut self, id: ReservationId, reservation: Reservation) {
+        for part in &reservation.allocation.parts {
+            let (node, shape) = self.node_mut(part.node);
+            node.profile.hold(reservation.start, reservation.until, &shape.level_of(part));
+            node.add_holder(Holder::Reservation(id));
+        }
+        self.reservations.insert(id, reservation);
+    }
+
+    /// Strikes a reservation out.
+    pub(crate) fn remove_reservation(&mut self, id: ReservationId) -> Option<Reservation> {
+        let reservation = self.reservations.remove(&id)?;
+        for part in &reservation.allocation.parts {
+            let (node, shape) = self.node_mut(part.node);
+            node.profile.release(reservation.start, reservation.until, &shape.level_of(part));
+            node.remove_holder(Holder::Reservation(id));
+        }
+        Some(reservation)
+    }
+}

@@ -1,0 +1,69 @@
+//! Numbers of nodes, cores and GPUs in words for people.
+
+use ephor_model::request::{GpuRequest, MemRequest, Request};
+use ephor_model::resource::ResourceId;
+
+/// `1 node`, `2 nodes`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// An amount with its unit: `8 cores`, `1.5 cores`, `64 MiB of memory`, `2 GPUs`.
+pub(crate) fn amount(id: ResourceId, n: i64) -> String {
+    match id {
+        ResourceId::CPU => format!("{} {}", thousandths(n), if n == 1000 { "core" } else { "cores" }),
+        ResourceId::GPU => format!("{} {}", thousandths(n), if n == 1000 { "GPU" } else { "GPUs" }),
+        ResourceId::MEM => format!("{n} MiB of memory"),
+        ResourceId::GPU_MEM => format!("{n} MiB of GPU memory"),
+        other => format!("{n} of resource {}", other.0),
+    }
+}
+
+fn thousandths(n: i64) -> String {
+    match n % 1000 {
+        0 => (n / 1000).to_string(),
+        _ => format!("{}", n as f64 / 1000.0),
+    }
+}
+
+/// `GPU`, or `GPU of type h100`.
+pub(crate) fn gpu_of(kind: Option<&str>) -> String {
+    kind.map_or_else(|| "GPU".to_owned(), |kind| format!("GPU of type {kind}"))
+}
+
+/// A whole request, such as `2 nodes, 8 tasks of 4 cores, 1024 MiB on each node, 1 GPU of type h100 for each task`.
+pub(crate) fn request(request: &Request) -> String {
+    let mut parts = Vec::new();
+    let least = request.nodes_min.max(1);
+    parts.push(match request.nodes_max {
+        Some(most) if most > least => format!("{least} to {most} nodes"),
+        _ => count(least.into(), "node"),
+    });
+    let cores = count(request.cpus_per_task.into(), "core");
+    parts.push(match (request.tasks, request.tasks_per_node) {
+        (Some(tasks), None) => format!("{} of {cores}", count(tasks.into(), "task")),
+        (Some(tasks), Some(each)) => format!("{} of {cores}, at most {each} on a node", count(tasks.into(), "task")),
+        (None, Some(each)) if each > 1 => format!("{} of {cores} on each", count(each.into(), "task")),
+        (None, _) if least > 1 => format!("{cores} on each"),
+        (None, _) => cores,
+    });
+    match request.mem {
+        MemRequest::Unset => {}
+        MemRequest::PerNode(mib) => parts.push(format!("{mib} MiB on each node")),
+        MemRequest::PerCpu(mib) => parts.push(format!("{mib} MiB for each core")),
+    }
+    let gpus = |n: u32| {
+        let what = count(n.into(), "GPU");
+        request.gpu_type.as_ref().map_or(what.clone(), |kind| format!("{what} of type {kind}"))
+    };
+    match request.gpus {
+        GpuRequest::None => {}
+        GpuRequest::PerNode(n) => parts.push(format!("{} on each node", gpus(n))),
+        GpuRequest::PerTask(n) => parts.push(format!("{} for each task", gpus(n))),
+        GpuRequest::Total(n) => parts.push(format!("{} in all", gpus(n))),
+    }
+    if request.exclusive {
+        parts.push("nodes not shared".to_owned());
+    }
+    parts.join(", ")
+}

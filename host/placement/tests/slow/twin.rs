@@ -1,0 +1,161 @@
+//! The twin: lists of facts, and answers by trying every millisecond, every node and every set of nodes.
+
+use super::brute::{self, Choice, Offer};
+use ephor_model::allocation::{Allocation, AllocationPart};
+use ephor_model::id::{JobId, NodeId};
+use ephor_model::request::{GpuRequest, Request};
+use ephor_model::resource::{Amounts, ResourceId};
+use ephor_model::time::{Span, Timestamp};
+use ephor_placement::{Need, NodeView, Placing};
+use std::collections::BTreeMap;
+
+/// A part of a node held in `[from, until)`.
+#[derive(Clone, Debug)]
+struct Hold {
+    from: i64,
+    until: i64,
+    part: AllocationPart,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Twin {
+    pub now: i64,
+    pub nodes: BTreeMap<NodeId, NodeView>,
+    pub running: BTreeMap<JobId, (Allocation, i64)>,
+    pub reservations: BTreeMap<u32, (Allocation, i64, i64)>,
+}
+
+/// Amounts, with GPUs counted for each kind beside.
+#[derive(Clone, Debug)]
+struct Free {
+    amounts: Amounts,
+    kinds: BTreeMap<String, i64>,
+}
+
+impl Twin {
+    pub fn start(&mut self, job: JobId, allocation: &Allocation, until: i64) {
+        self.running.insert(job, (allocation.clone(), until));
+    }
+
+    /// The choice for a start now.
+    pub fn place(&self, need: &Need, start: i64, limit: Span, how: &Placing) -> Option<Choice> {
+        let until = start.saturating_add(limit.0.max(1));
+        let nodes = self.nodes.iter().filter(|(id, view)| {
+            view.up && how.only.as_ref().is_none_or(|only| only.contains(id)) && suits(need, view)
+        });
+        let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how)).collect();
+        brute::choose(&need.request, offers)
+    }
+
+    /// The earliest time by trying each.
+    pub fn earliest(&self, need: &Need, from: i64, limit: Span, how: &Placing) -> Option<(i64, Choice)> {
+        let from = from.max(self.now);
+        let last = self.holds().flat_map(|h| [h.from, h.until]).filter(|t| *t < i64::MAX).max().unwrap_or(from);
+        (from..=last.max(from)).find_map(|start| Some((start, self.place(need, start, limit, how)?)))
+    }
+
+    /// Whether it could run with every node up and empty.
+    pub fn ever(&self, need: &Need) -> bool {
+        let mut empty = Twin { nodes: self.nodes.clone(), ..Twin::default() };
+        empty.nodes.values_mut().for_each(|view| view.up = true);
+        empty.place(need, 0, Span(1), &Placing::default()).is_some()
+    }
+
+    /// Everything that is held; what should have ended goes on for a millisecond.
+    fn holds(&self) -> impl Iterator<Item = Hold> + '_ {
+        let running = self.running.values().flat_map(|(allocation, until)| {
+            let until = (*until).max(self.now + 1);
+            allocation.parts.iter().map(move |part| Hold { from: i64::MIN, until, part: part.clone() })
+        });
+        let reserved = self.reservations.values().flat_map(|(allocation, from, until)| {
+            allocation.parts.iter().map(move |part| Hold { from: *from, until: *until, part: part.clone() })
+        });
+        running.chain(reserved)
+    }
+
+    fn free_at(&self, id: NodeId, view: &NodeView, time: i64) -> Free {
+        let mut free = whole(view);
+        for hold in self.holds().filter(|h| h.part.node == id && h.from <= time && time < h.until) {
+            // What a changed node no longer counts is not missing there.
+            let counted = |id: ResourceId| id != ResourceId::GPU && view.capacity.get(id) != 0;
+            free.amounts.sub(&hold.part.amounts.iter().filter(|(id, _)| counted(*id)).collect());
+            let offered = view.capacity.get(ResourceId::GPU) / 1000;
+            for device in hold.part.devices.iter().filter(|d| i64::from(**d) < offered) {
+                *free.kinds.entry(kind(view, *device)).or_default() -= 1;
+            }
+        }
+        free
+    }
+
+    /// What one node offers in all of `[start, until)`; `None`: nothing.
+    fn offer(&self, need: &Need, id: NodeId, view: &NodeView, start: i64, until: i64, how: &Placing) -> Option<Offer> {
+        let changes = self.holds().filter(|h| h.part.node == id).flat_map(|h| [h.from, h.until]);
+        let times = changes.filter(|t| start < *t && *t < until).chain([start]);
+        let frees: Vec<Free> = times.map(|t| self.free_at(id, view, t)).collect();
+        let all = whole(view);
+        let request = &need.request;
+        let same = |free: &Free| free.amounts == all.amounts && free.kinds == all.kinds;
+        if request.exclusive && !frees.iter().all(same) {
+            return None;
+        }
+        let least_gpus = |name: &String| frees.iter().map(|f| f.kinds[name]).min().unwrap_or(0).max(0);
+        let right = all.kinds.keys().filter(|name| request.gpu_type.as_ref().is_none_or(|asked| asked == *name));
+        let gpus = right.map(least_gpus).sum::<i64>();
+        let room = |tasks: u32| {
+            let mut asked = request.per_task().scaled(i64::from(tasks));
+            asked.add(&request.per_node());
+            let asked_gpus = asked.get(ResourceId::GPU) / 1000;
+            asked.set(ResourceId::GPU, 0);
+            asked_gpus <= gpus && frees.iter().all(|free| free.amounts.covers(&asked))
+        };
+        let most = request.tasks_per_node.or(request.tasks).unwrap_or(1);
+        let tasks = (1..=most).rev().find(|tasks| room(*tasks))?;
+        let now = self.free_at(id, view, start);
+        let free = |resource: ResourceId| amount(&now, resource);
+        let mut key = Vec::new();
+        if !how.rank.is_empty() {
+            key.push(how.rank.iter().position(|n| *n == id).map_or(i64::MAX, |n| n as i64));
+        }
+        key.extend(how.spread.iter().map(|r| -free(*r)));
+        for r in &how.pack {
+            key.extend([i64::from(free(*r) >= amount(&all, *r)), free(*r)]);
+        }
+        key.push(i64::from(same(&now)));
+        Some(Offer { node: id, tasks, gpus: gpus as u32, required: request.node_list.contains(&view.name), key })
+    }
+}
+
+fn amount(free: &Free, id: ResourceId) -> i64 {
+    if id == ResourceId::GPU { free.kinds.values().sum::<i64>() * 1000 } else { free.amounts.get(id) }
+}
+
+/// The kind of a device, as far as the node's capacity offers it.
+fn kind(view: &NodeView, device: u32) -> String {
+    view.devices.get(device as usize).cloned().unwrap_or_default()
+}
+
+fn whole(view: &NodeView) -> Free {
+    let mut free = Free { amounts: view.capacity.clone(), kinds: BTreeMap::new() };
+    free.amounts.set(ResourceId::GPU, 0);
+    for device in 0..view.capacity.get(ResourceId::GPU) / 1000 {
+        *free.kinds.entry(kind(view, device as u32)).or_default() += 1;
+    }
+    free
+}
+
+fn suits(need: &Need, view: &NodeView) -> bool {
+    let has = |feature: &String| view.features.contains(feature);
+    need.request.features.iter().all(has)
+        && need.queue_features.iter().all(has)
+        && !need.request.exclude.contains(&view.name)
+}
+
+/// GPUs in all, where they are asked for so.
+pub fn gpus_in_all(request: &Request) -> u32 {
+    if let GpuRequest::Total(n) = request.gpus { n } else { 0 }
+}
+
+/// The time as the model has it.
+pub fn at(time: i64) -> Timestamp {
+    Timestamp(time)
+}
