@@ -1,1 +1,23 @@
 //! The cluster as a state machine: commands become events, events fold into state, cycles become plans.
+//!
+//! Pure: `(state, command, now) -> events`. Whoever calls it brings the time, and time never goes back. The fold
+//! ([`State::apply`]) calls no policy and no placement: events carry results.
+
+pub mod command;
+pub mod cycle;
+pub mod decide;
+pub mod event;
+mod fold;
+pub mod records;
+pub mod replica;
+pub mod roles;
+pub mod rows;
+pub mod scheduler;
+pub mod state;
+
+pub use command::{Command, Refusal, RefusalKind, Reply};
+pub use event::{Event, Stamped};
+pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
+pub use roles::{Fault, FaultKind};
+pub use rows::{Row, RowKey};
+pub use state::State;

@@ -1,0 +1,449 @@
+//! One scheduling pass: what a scheduling policy sees and does, and the plan that comes of it.
+//!
+//! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
+//! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
+
+mod plan;
+mod savepoints;
+mod tables;
+mod types;
+
+pub use plan::{Note, Plan};
+pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
+
+use crate::replica::{Rank, Replica};
+use crate::state::State;
+use ephor_model::{Allocation, JobId, NodeId, ReasonCode, Span, Timestamp};
+use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
+use savepoints::Savepoint;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Rows that `next` hands out at most.
+pub const WINDOW: u32 = 10_000;
+/// Savepoints that may be open at a time.
+pub const SAVEPOINTS: usize = 1_000;
+/// Causes that are named one by one.
+pub const CAUSES: usize = 1_000;
+/// Jobs whose refusal is kept for explanations, per cycle.
+pub const NOTES: usize = 10_000;
+
+/// See the module.
+pub struct Cycle {
+    replica: Box<Replica>,
+    state: State,
+    now: Timestamp,
+    work: Work,
+    causes: Vec<Cause>,
+    outcomes: Vec<bool>,
+    base: Mark,
+    /// Jobs behind rows, in the order in which they were handed out.
+    jobs: Vec<JobId>,
+    rows: BTreeMap<JobId, u32>,
+    attempts: Vec<JobId>,
+    nodes: Vec<NodeId>,
+    queues: Vec<ephor_model::QueueId>,
+    /// Jobs that this cycle started or held.
+    gone: BTreeSet<JobId>,
+    starts: Vec<PlannedStart>,
+    started_of: BTreeMap<JobId, u32>,
+    reservations: Vec<Option<(ReservationId, JobId, Timestamp)>>,
+    savepoints: Vec<Savepoint>,
+    next_savepoint: u32,
+    next_group: u32,
+    /// The shortest limit at which a class was refused since capacity last grew: longer ones need no look.
+    refused: BTreeMap<ClassId, (Span, String)>,
+    notes: BTreeMap<JobId, Note>,
+}
+
+struct PlannedStart {
+    job: JobId,
+    allocation: Arc<Allocation>,
+    group: u32,
+}
+
+impl Cycle {
+    /// Begins a cycle on that replica, which must be up to date with `state`.
+    pub fn begin(
+        mut replica: Box<Replica>,
+        state: State,
+        now: Timestamp,
+        work: u64,
+        causes: Vec<Cause>,
+        outcomes: Vec<bool>,
+    ) -> Box<Self> {
+        replica.advance(now);
+        let base = replica.cluster.savepoint();
+        let attempts = state.attempts.keys().copied().collect();
+        let nodes = state.nodes.keys().copied().collect();
+        let queues = state.queues.keys().copied().collect();
+        Box::new(Self {
+            replica,
+            state,
+            now,
+            work: Work(work),
+            causes: summarise(causes),
+            outcomes,
+            base,
+            jobs: Vec::new(),
+            rows: BTreeMap::new(),
+            attempts,
+            nodes,
+            queues,
+            gone: BTreeSet::new(),
+            starts: Vec::new(),
+            started_of: BTreeMap::new(),
+            reservations: Vec::new(),
+            savepoints: Vec::new(),
+            next_savepoint: 0,
+            next_group: 0,
+            refused: BTreeMap::new(),
+            notes: BTreeMap::new(),
+        })
+    }
+
+    /// Ends the cycle: gives the replica back as it was, and the plan.
+    pub fn finish(mut self: Box<Self>) -> (Box<Replica>, Plan) {
+        let plan = self.take_plan();
+        (self.restore(), plan)
+    }
+
+    /// Ends the cycle without a plan: nothing of it stands.
+    pub fn abandon(self: Box<Self>) -> Box<Replica> {
+        self.restore()
+    }
+
+    fn restore(mut self: Box<Self>) -> Box<Replica> {
+        self.replica.cluster.rollback(self.base);
+        self.replica.cluster.forget_undo();
+        self.replica
+    }
+
+    /// The time of this cycle.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Work units left.
+    pub fn budget(&self) -> u64 {
+        self.work.0
+    }
+
+    /// What made this cycle run; jobs by id, since a policy meets their rows later.
+    pub fn causes(&mut self) -> Vec<Cause> {
+        let causes = self.causes.clone();
+        causes
+            .into_iter()
+            .map(|cause| match cause {
+                Cause::Arrived(job) => Cause::Arrived(JobId(u64::from(self.row_of(job)))),
+                other => other,
+            })
+            .collect()
+    }
+
+    /// What became of the groups of the last plan.
+    pub fn outcomes(&self) -> &[bool] {
+        &self.outcomes
+    }
+
+    /// The state that this cycle looks at.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// How many jobs are pending and eligible: for the fuel of the call.
+    pub fn pending_count(&self) -> u64 {
+        self.replica.eligible_count() as u64
+    }
+
+    /// How many nodes there are: for the fuel of the call.
+    pub fn node_count(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    /// The next pending jobs in order.
+    pub fn next(&mut self, scope: Scope, after: Option<u32>, n: u32) -> Vec<u32> {
+        let after: Option<Rank> = match after.map(|row| self.job(row)) {
+            None => None,
+            Some(Err(_)) => return Vec::new(),
+            Some(Ok(job)) => match self.replica.pending(job) {
+                Some(pending) => Some(pending.rank),
+                None => return Vec::new(),
+            },
+        };
+        let only = match scope {
+            Scope::All => None,
+            Scope::Queue(row) => match self.queues.get(row as usize) {
+                Some(queue) => Some(*queue),
+                None => return Vec::new(),
+            },
+        };
+        let mut found = Vec::new();
+        let mut looked = 0;
+        for rank in self.replica.order_after(after) {
+            if found.len() >= n.min(WINDOW) as usize || looked >= self.work.0 {
+                break;
+            }
+            looked += 1;
+            let job = rank.3;
+            let here = only.is_none_or(|q| self.replica.pending(job).is_some_and(|p| p.queue == q));
+            if here && !self.gone.contains(&job) {
+                found.push(job);
+            }
+        }
+        self.work.0 -= looked;
+        found.into_iter().map(|job| self.row_of(job)).collect()
+    }
+
+    /// Starts a job now, if it fits.
+    ///
+    /// # Errors
+    /// See [`CycleRefusal`].
+    pub fn try_start(&mut self, row: u32, part: Option<Part>, how: &Placing) -> Result<Outcome, CycleRefusal> {
+        let job = self.job(row)?;
+        whole(part)?;
+        let outcome = self.try_job(job, how);
+        if let Err(refusal) = &outcome {
+            self.explain(job, refusal);
+        }
+        outcome
+    }
+
+    /// [`Self::try_start`] for each, until the rule stops it.
+    pub fn start_in_order(&mut self, rows: &[u32], how: &Placing, stop: StopRule) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(rows.len());
+        let mut stopped = false;
+        for row in rows {
+            if stopped {
+                outcomes.push(Outcome::Untried);
+                continue;
+            }
+            let outcome = self.try_start(*row, None, how).unwrap_or_else(Outcome::Refused);
+            stopped = match (&outcome, stop) {
+                (Outcome::Refused(CycleRefusal::Budget), _) => true,
+                (Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Other(_)), _) => false,
+                (Outcome::Refused(_), StopRule::FirstRefusal) => true,
+                _ => false,
+            };
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
+        if self.gone.contains(&job) {
+            return Err(CycleRefusal::Other("this cycle has started or held that job already".into()));
+        }
+        self.spend(1)?;
+        let Some(pending) = self.replica.pending(job) else {
+            return Err(CycleRefusal::Other("that job is not pending".into()));
+        };
+        let (class, limit, throttle) = (pending.class, pending.limit, pending.throttle);
+        if let Some((array, most)) = throttle {
+            let running = self.state.jobs.get(&array).map_or(0, |e| e.running);
+            let planned = self.started_of.get(&array).copied().unwrap_or(0);
+            if running + planned >= most {
+                return Err(CycleRefusal::NotNow(format!("{running} of at most {most} elements of its array run")));
+            }
+        }
+        if let Some((shortest, why)) = self.refused.get(&class)
+            && limit >= *shortest
+            && *how == Placing::default()
+        {
+            return Err(CycleRefusal::NotNow(why.clone()));
+        }
+        match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
+            Ok(allocation) => {
+                self.gone.insert(job);
+                if let Some((array, _)) = throttle {
+                    *self.started_of.entry(array).or_default() += 1;
+                }
+                let group = self.next_group;
+                self.next_group += 1;
+                self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
+                self.notes.remove(&job);
+                Ok(Outcome::Started)
+            }
+            Err(NoFit::NotNow(why)) => {
+                if *how == Placing::default() {
+                    let shorter = self.refused.get(&class).is_none_or(|(shortest, _)| limit < *shortest);
+                    if shorter {
+                        self.refused.insert(class, (limit, why.clone()));
+                    }
+                }
+                Err(CycleRefusal::NotNow(why))
+            }
+            Err(NoFit::Never(why)) => Err(CycleRefusal::Never(why)),
+            Err(NoFit::Budget) => Err(CycleRefusal::Budget),
+        }
+    }
+
+    /// The earliest time at which a job could start and run to its limit.
+    ///
+    /// # Errors
+    /// See [`CycleRefusal`].
+    pub fn earliest_start(
+        &mut self,
+        row: u32,
+        part: Option<Part>,
+        how: &Placing,
+        from: Timestamp,
+    ) -> Result<CycleSlot, CycleRefusal> {
+        let job = self.job(row)?;
+        whole(part)?;
+        let Some(pending) = self.replica.pending(job) else {
+            return Err(CycleRefusal::Other("that job is not pending".into()));
+        };
+        let (class, limit) = (pending.class, pending.limit);
+        let from = from.max(self.now);
+        match self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work) {
+            Ok(slot) => Ok(CycleSlot { job, slot }),
+            Err(NoFit::NotNow(why)) => Err(CycleRefusal::NotNow(why)),
+            Err(NoFit::Never(why)) => Err(CycleRefusal::Never(why)),
+            Err(NoFit::Budget) => Err(CycleRefusal::Budget),
+        }
+    }
+
+    /// Keeps a slot free for its job.
+    ///
+    /// # Errors
+    /// Durable reservations are not there yet.
+    pub fn reserve(&mut self, slot: &CycleSlot, keep: Keep) -> Result<u32, CycleRefusal> {
+        if keep == Keep::Durable {
+            return Err(not_yet("durable reservations"));
+        }
+        self.spend(1)?;
+        let id = self.replica.cluster.reserve(&slot.slot);
+        self.reservations.push(Some((id, slot.job, slot.slot.start)));
+        if let Some(note) = self.notes.get_mut(&slot.job) {
+            note.earliest = Some(slot.slot.start);
+        } else {
+            self.note_for(slot.job, ReasonCode::Resources, String::new(), Some(slot.slot.start));
+        }
+        Ok(self.reservations.len() as u32 - 1)
+    }
+
+    /// Gives a reservation up.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn lift(&mut self, reservation: u32) -> Result<(), CycleRefusal> {
+        let Some((id, _, _)) = self.reservations.get_mut(reservation as usize).and_then(Option::take) else {
+            return Err(CycleRefusal::Other(format!("there is no reservation {reservation}")));
+        };
+        self.replica.cluster.lift(id);
+        self.refused.clear();
+        Ok(())
+    }
+
+    /// Makes a running attempt give way.
+    ///
+    /// # Errors
+    /// Not there yet.
+    pub fn evict(&mut self, _: u32, _: Option<Part>, _: u32, _: Span, _: &str) -> Result<(), CycleRefusal> {
+        Err(not_yet("eviction"))
+    }
+
+    /// Moves an evicted attempt.
+    ///
+    /// # Errors
+    /// Not there yet.
+    pub fn re_place(&mut self, _: u32, _: Option<Part>, _: &Placing) -> Result<Outcome, CycleRefusal> {
+        Err(not_yet("moving an attempt"))
+    }
+
+    /// Leaves a job out of this cycle, with a text for its user.
+    ///
+    /// # Errors
+    /// The row is not a job's.
+    pub fn hold(&mut self, row: u32, why: &str) -> Result<(), CycleRefusal> {
+        let job = self.job(row)?;
+        self.gone.insert(job);
+        self.note_for(job, ReasonCode::Policy, why.to_owned(), None);
+        Ok(())
+    }
+
+    /// Says more about why a job waits.
+    ///
+    /// # Errors
+    /// The row is not a job's.
+    pub fn note(&mut self, row: u32, why: &str) -> Result<(), CycleRefusal> {
+        let job = self.job(row)?;
+        match self.notes.get_mut(&job) {
+            Some(note) => note.said = Some(why.to_owned()),
+            None => self.note_for(job, ReasonCode::Policy, why.to_owned(), None),
+        }
+        Ok(())
+    }
+
+    fn explain(&mut self, job: JobId, refusal: &CycleRefusal) {
+        let (code, text) = match refusal {
+            CycleRefusal::Never(why) => (ReasonCode::BadConstraints, why),
+            CycleRefusal::NotNow(why) => (ReasonCode::Resources, why),
+            _ => return,
+        };
+        let throttled =
+            self.replica.pending(job).is_some_and(|p| p.throttle.is_some()) && text.contains("of its array");
+        let code = if throttled { ReasonCode::JobArrayTaskLimit } else { code };
+        self.note_for(job, code, text.clone(), None);
+    }
+
+    fn note_for(&mut self, job: JobId, code: ReasonCode, text: String, earliest: Option<Timestamp>) {
+        if self.notes.len() < NOTES || self.notes.contains_key(&job) {
+            self.notes.insert(job, Note { code, text, said: None, earliest });
+        }
+    }
+
+    fn spend(&mut self, units: u64) -> Result<(), CycleRefusal> {
+        match self.work.0.checked_sub(units) {
+            Some(left) => {
+                self.work.0 = left;
+                Ok(())
+            }
+            None => Err(CycleRefusal::Budget),
+        }
+    }
+
+    fn row_of(&mut self, job: JobId) -> u32 {
+        *self.rows.entry(job).or_insert_with(|| {
+            self.jobs.push(job);
+            self.jobs.len() as u32 - 1
+        })
+    }
+
+    fn job(&self, row: u32) -> Result<JobId, CycleRefusal> {
+        let unknown = || CycleRefusal::Other(format!("row {row} of table jobs was not handed out"));
+        self.jobs.get(row as usize).copied().ok_or_else(unknown)
+    }
+
+    /// The node behind a row of `nodes`.
+    pub fn node_id(&self, row: u32) -> Option<NodeId> {
+        self.nodes.get(row as usize).copied()
+    }
+
+    /// The row of a node in `nodes`.
+    pub fn node_row(&self, node: NodeId) -> Option<u32> {
+        self.nodes.binary_search(&node).ok().map(|i| i as u32)
+    }
+}
+
+fn whole(part: Option<Part>) -> Result<(), CycleRefusal> {
+    match part {
+        None => Ok(()),
+        Some(part) if part == Part::default() => Ok(()),
+        Some(_) => Err(not_yet("parts of a job")),
+    }
+}
+
+fn not_yet(what: &str) -> CycleRefusal {
+    CycleRefusal::Other(format!("not yet: {what}"))
+}
+
+fn summarise(mut causes: Vec<Cause>) -> Vec<Cause> {
+    causes.dedup();
+    if causes.len() > CAUSES {
+        causes.truncate(CAUSES - 1);
+        causes.push(Cause::Settings);
+    }
+    causes
+}

@@ -1,0 +1,215 @@
+//! Turns commands into events: checks everything against the state as it is now, then emits.
+//!
+//! A command that is refused has emitted nothing. Every emitted event is applied at once, so that the next command of
+//! the same batch sees it.
+
+mod jobs;
+mod nodes;
+mod objects;
+mod plan;
+mod policies;
+mod submit;
+
+use crate::command::{Command, Refusal, RefusalKind, Reply};
+use crate::event::{Event, Stamped};
+use crate::fold::boundary_before;
+use crate::records::dependency_outcome;
+use crate::rows::RowKey;
+use crate::state::State;
+use ephor_model::{Epoch, JobId, Timestamp, limits};
+use std::collections::BTreeSet;
+
+/// What a batch of commands did: its events, and the rows that they changed.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Events in order.
+    pub events: Vec<Stamped>,
+    /// Rows to write.
+    pub touched: BTreeSet<RowKey>,
+}
+
+/// Carries out one command at `now`. Time that went back is taken as the time of the last event.
+///
+/// # Errors
+/// The refusal; the state is as before.
+pub fn execute(state: &mut State, now: Timestamp, command: Command, batch: &mut Batch) -> Result<Reply, Refusal> {
+    let at = now.max(state.meta.now);
+    let mut tx = Tx { state, at, batch };
+    match command {
+        Command::BeginEpoch { at_least } => {
+            let epoch = Epoch((tx.state.meta.epoch.0 + 1).max(at_least));
+            tx.emit(Event::EpochBegan { epoch });
+            Ok(Reply::Done)
+        }
+        Command::Submit { spec, script, environment, known_ends } => {
+            submit::submit(&mut tx, spec, script, environment, &known_ends)
+        }
+        Command::Act { action, job, whole, by } => jobs::act(&mut tx, action, job, whole, &by),
+        Command::Plan { groups } => Ok(plan::commit(&mut tx, &groups)),
+        Command::NodeReport(report) => nodes::report(&mut tx, report),
+        Command::DrainNode { node, reason, by } => nodes::drain(&mut tx, node, reason, by),
+        Command::Apply(objects) => objects::apply(&mut tx, objects),
+        Command::Delete { kind, name } => objects::delete(&mut tx, kind, &name),
+        Command::Activate { slot, generation } => Ok(policies::activate(&mut tx, slot, generation)),
+        Command::RollBack { slot } => policies::roll_back(&mut tx, slot),
+        Command::Disable { slot } => policies::disable(&mut tx, slot),
+        Command::Charge(charges) => {
+            for (key, amount) in charges {
+                // A negative price would let a policy hand out money; a missing attempt was charged before.
+                if tx.state.uncharged.contains_key(&key) {
+                    tx.emit(Event::Charged { key, amount: amount.max(0) });
+                }
+            }
+            Ok(Reply::Done)
+        }
+        Command::SetFading(fading) => {
+            if tx.state.meta.fading != fading {
+                tx.emit(Event::FadingSet { fading });
+            }
+            Ok(Reply::Done)
+        }
+        Command::Fade => {
+            fade(&mut tx);
+            Ok(Reply::Done)
+        }
+        Command::Forget(jobs) => {
+            for job in jobs {
+                let done = tx.state.jobs.get(&job).is_some_and(|entry| entry.unfinished == 0);
+                if done {
+                    tx.emit(Event::Forgotten { job });
+                }
+            }
+            Ok(Reply::Done)
+        }
+        Command::IssueToken { token, node } => {
+            close_expired(&mut tx);
+            if tx.state.tokens.len() >= limits::OPEN_TOKENS {
+                return Err(Refusal::new(RefusalKind::Limit, format!("{} join tokens are open", limits::OPEN_TOKENS)));
+            }
+            let expires = tx.at + ephor_model::Span(limits::TOKEN_LIFE_MS);
+            tx.emit(Event::TokenIssued { token, node, expires });
+            Ok(Reply::Done)
+        }
+        Command::UseToken { token, node } => {
+            close_expired(&mut tx);
+            let good = tx.state.tokens.get(&token).is_some_and(|open| open.node.is_empty() || open.node == node);
+            if !good {
+                let text = "this join token is unknown, used, expired or for another node; \
+                            get a new one with 'ephor node token'";
+                return Err(Refusal::new(RefusalKind::NotFound, text));
+            }
+            tx.emit(Event::TokenClosed { token });
+            Ok(Reply::Done)
+        }
+    }
+}
+
+struct Tx<'a> {
+    state: &'a mut State,
+    at: Timestamp,
+    batch: &'a mut Batch,
+}
+
+impl Tx<'_> {
+    fn emit(&mut self, event: Event) {
+        let stamped = Stamped { at: self.at, event };
+        let applied = self.state.apply(&stamped, &mut self.batch.touched);
+        debug_assert!(applied.is_ok(), "decided what cannot be folded: {applied:?}");
+        self.batch.events.push(stamped);
+    }
+
+    /// Decides the dependencies of those who wait for that job (any element of it), after it started or ended.
+    fn settle_dependents(&mut self, id: JobId) {
+        let Some(first) = self.state.find(id).map(|(entry, _)| entry.job.id) else { return };
+        // Waiting on the array (its first id) and on this one element are both possible.
+        for awaited in BTreeSet::from([first, id]) {
+            let Some(waiters) = self.state.derived.dependents.get(&awaited).cloned() else { continue };
+            for waiter in waiters {
+                self.settle(waiter);
+            }
+        }
+    }
+
+    fn settle(&mut self, waiter: JobId) {
+        let mut index = 0;
+        while let Some(entry) = self.state.jobs.get(&waiter) {
+            let Some(dependency) = entry.job.waiting.get(index) else { break };
+            match self.outcome(*dependency) {
+                None => index += 1,
+                Some(satisfied) => {
+                    self.emit(Event::DependencyDecided { job: waiter, index: index as u32, satisfied });
+                }
+            }
+        }
+    }
+
+    /// Over all elements where the first id of an array is meant: satisfied when all are, impossible when one is.
+    fn outcome(&self, dependency: ephor_model::Dependency) -> Option<bool> {
+        let Some((entry, ordinal)) = self.state.find(dependency.job) else { return Some(false) };
+        if ordinal != 0 || entry.elements.len() == 1 {
+            return dependency_outcome(dependency.kind, entry.elements.get(ordinal)?);
+        }
+        let mut open = false;
+        for element in entry.elements.iter() {
+            match dependency_outcome(dependency.kind, element) {
+                Some(false) if dependency.kind == ephor_model::DependencyKind::AfterOk => return Some(false),
+                Some(true) if dependency.kind == ephor_model::DependencyKind::AfterNotOk => return Some(true),
+                None => open = true,
+                Some(_) => {}
+            }
+        }
+        match (open, dependency.kind) {
+            (true, _) => None,
+            // Every element succeeded.
+            (false, ephor_model::DependencyKind::AfterNotOk) => Some(false),
+            (false, _) => Some(true),
+        }
+    }
+}
+
+fn fade(tx: &mut Tx<'_>) {
+    let fading = tx.state.meta.fading;
+    if fading.period.0 <= 0 || fading.factor > 1 << 32 {
+        return;
+    }
+    let boundary = boundary_before(tx.at, fading.period.0);
+    let periods = (boundary - tx.state.meta.faded_at).0 / fading.period.0;
+    if periods > 0 {
+        tx.emit(Event::Faded { at: boundary, factor: power(fading.factor, periods as u64) });
+    }
+}
+
+/// `factor` (in parts of 2^32) to a power, by squaring; rounds down at each step.
+fn power(factor: u64, mut exponent: u64) -> u64 {
+    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 32) as u64;
+    let (mut result, mut base) = (1u64 << 32, factor);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        exponent >>= 1;
+    }
+    result
+}
+
+fn close_expired(tx: &mut Tx<'_>) {
+    let at = tx.at;
+    let old: Vec<_> = tx.state.tokens.iter().filter(|(_, t)| t.expires < at).map(|(d, _)| *d).collect();
+    for token in old {
+        tx.emit(Event::TokenClosed { token });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fading_twice_is_fading_by_the_square() {
+        let half = 1u64 << 31;
+        assert_eq!(power(half, 0), 1 << 32);
+        assert_eq!(power(half, 1), half);
+        assert_eq!(power(half, 3), 1 << 29);
+    }
+}

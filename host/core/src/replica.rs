@@ -1,0 +1,273 @@
+//! The scheduler's own copy of what matters for placement: free capacity, and pending jobs in order.
+//!
+//! Fed by the same events as the state, so that submits and queries never wait for a cycle.
+
+use crate::event::{Event, Stamped};
+use crate::records::{Job, NodeHealth};
+use crate::roles::{PriorityBatch, PriorityRow};
+use crate::state::State;
+use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp};
+use ephor_placement::{ClassId, Cluster, Need, NodeView};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Place of a pending job in the order: rank of its queue, then priority, then submission, then id.
+pub type Rank = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);
+
+/// What the scheduler keeps of a pending job.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// Its place.
+    pub rank: Rank,
+    /// Its class.
+    pub class: ClassId,
+    /// How long it may run.
+    pub limit: Span,
+    /// Its queue.
+    pub queue: QueueId,
+    /// First id of its array, and how many of its elements may run at once.
+    pub throttle: Option<(JobId, u32)>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Replica {
+    /// Free capacity now and later.
+    pub cluster: Cluster,
+    pending: BTreeMap<JobId, Pending>,
+    order: BTreeSet<Rank>,
+    /// Jobs whose begin time lies ahead.
+    timed: BTreeSet<(Timestamp, JobId)>,
+    priorities: BTreeMap<JobId, i64>,
+    unranked: BTreeSet<JobId>,
+}
+
+impl Replica {
+    /// A copy of that state.
+    pub fn of(state: &State) -> Self {
+        let mut replica = Self::default();
+        for id in state.nodes.keys() {
+            replica.refresh_node(*id, state);
+        }
+        for attempt in state.attempts.values() {
+            replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.expected_end);
+        }
+        for (first, entry) in state.jobs.iter().filter(|(_, e)| e.unfinished > 0) {
+            for ordinal in 0..entry.elements.len() as u64 {
+                replica.refresh_job(JobId(first.0 + ordinal), state);
+            }
+        }
+        replica
+    }
+
+    /// Takes note of an event; `state` is the state after the batch that the event belongs to.
+    pub fn observe(&mut self, stamped: &Stamped, state: &State) {
+        match &stamped.event {
+            Event::Submitted { job } => self.refresh_all(job.id, u64::from(job.spec.count()), state),
+            Event::DependencyDecided { job, .. } => {
+                let count = state.jobs.get(job).map_or(0, |e| e.elements.len() as u64);
+                self.refresh_all(*job, count, state);
+            }
+            Event::HoldSet { job, .. } | Event::CancelledPending { job, .. } | Event::Requeued { job } => {
+                self.refresh_job(*job, state);
+            }
+            Event::Started { key, allocation, expected_end } => {
+                self.forget(key.job);
+                self.cluster.occupy(key.job, allocation, *expected_end);
+            }
+            Event::Ended { key, .. } => {
+                self.cluster.vacate(key.job);
+                self.refresh_job(key.job, state);
+            }
+            Event::NodeRegistered { node, .. }
+            | Event::NodeDown { node, .. }
+            | Event::NodeDrained { node, .. }
+            | Event::NodeResumed { node }
+            | Event::NodeSet { node, .. }
+            | Event::NodeDeleted { node } => self.refresh_node(*node, state),
+            Event::QueueSet { queue, .. } | Event::QueueDeleted { queue } => {
+                let theirs: Vec<(JobId, u64)> = state
+                    .jobs
+                    .iter()
+                    .filter(|(_, e)| e.job.queue == *queue && e.unfinished > 0)
+                    .map(|(id, e)| (*id, e.elements.len() as u64))
+                    .collect();
+                theirs.into_iter().for_each(|(first, count)| self.refresh_all(first, count, state));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether such an event can let a job start: only these are worth a cycle.
+    pub fn helps(event: &Event) -> bool {
+        !matches!(
+            event,
+            Event::Began { .. }
+                | Event::EndOrdered { .. }
+                | Event::Started { .. }
+                | Event::Charged { .. }
+                | Event::Faded { .. }
+                | Event::FadingSet { .. }
+                | Event::TokenIssued { .. }
+                | Event::TokenClosed { .. }
+                | Event::Forgotten { .. }
+                | Event::NodeDown { .. }
+                | Event::NodeDrained { .. }
+                | Event::LostSet { .. }
+        )
+    }
+
+    fn refresh_node(&mut self, id: NodeId, state: &State) {
+        match state.nodes.get(&id) {
+            None => self.cluster.remove_node(id),
+            Some(node) => self.cluster.set_node(
+                id,
+                NodeView {
+                    name: node.spec.name.clone(),
+                    capacity: node.capacity(),
+                    features: node.features(),
+                    devices: node.spec.devices.iter().map(|d| d.kind.clone()).collect(),
+                    up: node.health == NodeHealth::Up && node.drain.is_none(),
+                },
+            ),
+        }
+    }
+
+    fn refresh_all(&mut self, first: JobId, count: u64, state: &State) {
+        (0..count).for_each(|i| self.refresh_job(JobId(first.0 + i), state));
+    }
+
+    fn refresh_job(&mut self, id: JobId, state: &State) {
+        self.forget(id);
+        let Some((entry, element)) = state.element(id) else { return };
+        let (JobState::Pending, Some(eligible)) = (element.state, element.eligible) else { return };
+        let Some(queue) = state.queues.get(&entry.job.queue).filter(|q| q.state.starts()) else { return };
+        let job = &entry.job;
+        let need = Need { request: job.spec.request.clone(), queue_features: queue.node_features.clone() };
+        let priority = self.priorities.get(&id).copied().unwrap_or(0);
+        let pending = Pending {
+            rank: (Reverse(queue.priority), Reverse(priority), job.submitted, id),
+            class: self.cluster.intern(&need),
+            limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
+            queue: job.queue,
+            throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
+        };
+        self.timed.insert((eligible, id));
+        self.pending.insert(id, pending);
+        if !self.priorities.contains_key(&id) {
+            self.unranked.insert(id);
+        }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        if let Some(pending) = self.pending.remove(&id) {
+            self.order.remove(&pending.rank);
+            self.unranked.remove(&id);
+            self.priorities.remove(&id);
+            // Its entry among the timed jobs, where it has one, is skipped when its time comes.
+        }
+    }
+
+    /// Lets in the jobs whose begin time has come.
+    pub fn advance(&mut self, now: Timestamp) {
+        self.cluster.advance(now);
+        while let Some((at, id)) = self.timed.first().copied() {
+            if at > now {
+                break;
+            }
+            self.timed.pop_first();
+            if let Some(pending) = self.pending.get(&id) {
+                self.order.insert(pending.rank);
+            }
+        }
+    }
+
+    /// When the next job's begin time comes.
+    pub fn next_time(&self) -> Option<Timestamp> {
+        self.timed.first().map(|(at, _)| *at)
+    }
+
+    /// A pending job.
+    pub fn pending(&self, id: JobId) -> Option<&Pending> {
+        self.pending.get(&id)
+    }
+
+    /// How many jobs could start if there were room.
+    pub fn eligible_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The eligible jobs in order, behind that one.
+    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
+    }
+
+    /// The rows for a priority call: all pending jobs, or those that have no priority yet.
+    pub fn priority_batch(&self, state: &State, now: Timestamp, all: bool) -> PriorityBatch {
+        let ids: Vec<JobId> = match all {
+            true => self.pending.keys().copied().collect(),
+            false => self.unranked.iter().copied().collect(),
+        };
+        let rows = ids.into_iter().filter_map(|id| priority_row(state, id)).collect();
+        PriorityBatch { now, rows, totals: totals(state) }
+    }
+
+    /// Takes the answer of a priority call.
+    pub fn set_priorities(&mut self, values: impl IntoIterator<Item = (JobId, i64)>) {
+        for (id, value) in values {
+            let Some(pending) = self.pending.get_mut(&id) else { continue };
+            let was_in = self.order.remove(&pending.rank);
+            pending.rank.1 = Reverse(value);
+            if was_in {
+                self.order.insert(pending.rank);
+            }
+            self.priorities.insert(id, value);
+            self.unranked.remove(&id);
+        }
+    }
+
+    /// The priority of a pending job; 0 where no policy said anything.
+    pub fn priority(&self, id: JobId) -> i64 {
+        self.pending.get(&id).map_or(0, |p| p.rank.1.0)
+    }
+}
+
+/// One row of a priority batch.
+pub fn priority_row(state: &State, id: JobId) -> Option<PriorityRow> {
+    let (entry, element) = state.element(id)?;
+    let job: &Job = &entry.job;
+    let total = job.spec.request.total();
+    let user = job.spec.owner.uid;
+    Some(PriorityRow {
+        job: id,
+        submitted: job.submitted,
+        eligible: element.eligible.unwrap_or(job.submitted),
+        queue: job.queue,
+        account: job.account,
+        user,
+        nice: job.spec.nice,
+        cpus: total.get(ResourceId::CPU),
+        mem: total.get(ResourceId::MEM),
+        gpus: total.get(ResourceId::GPU),
+        nodes: i64::from(job.spec.request.nodes_min),
+        time_limit: job.spec.time_limit.map_or(i64::MAX, |t| t.0),
+        requeues: i64::from(element.attempts),
+        queue_priority: state.queues.get(&job.queue).map_or(0, |q| q.priority),
+        usage: state.ledger.get(&(job.account, user)).map_or(0, |l| l.decayed),
+    })
+}
+
+/// The totals that priorities compare with.
+pub fn totals(state: &State) -> Vec<(&'static str, i64)> {
+    let mut capacity = ephor_model::Amounts::new();
+    state.nodes.values().for_each(|n| capacity.add(&n.capacity()));
+    vec![
+        ("cpus", capacity.get(ResourceId::CPU)),
+        ("mem", capacity.get(ResourceId::MEM)),
+        ("gpus", capacity.get(ResourceId::GPU)),
+        ("nodes", state.nodes.len() as i64),
+        ("max-queue-priority", state.queues.values().map(|q| q.priority).max().unwrap_or(0)),
+        ("usage", state.ledger.values().map(|l| l.decayed).fold(0, i64::saturating_add)),
+    ]
+}

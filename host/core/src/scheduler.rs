@@ -1,0 +1,175 @@
+//! Runs cycles: keeps the replica, knows when a cycle is worth it, and turns a policy's answer into a plan.
+
+use crate::cycle::{Cause, Cycle, CycleRefusal, Note, Outcome, Plan, Scope, StopRule};
+use crate::event::{Event, Stamped};
+use crate::replica::Replica;
+use crate::roles::{Fault, Priority, Scheduling};
+use crate::state::State;
+use ephor_model::{JobId, Span, Timestamp};
+use ephor_placement::Placing;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Scheduler {
+    replica: Box<Replica>,
+    causes: Vec<Cause>,
+    outcomes: Vec<bool>,
+    ranked_at: Option<Timestamp>,
+    /// All pending jobs get a new priority after this long; 0: at every cycle.
+    pub recalculate_every: Span,
+}
+
+impl Scheduler {
+    /// A scheduler for that state; its first cycle is due.
+    pub fn new(state: &State) -> Self {
+        Self {
+            replica: Box::new(Replica::of(state)),
+            causes: vec![Cause::Settings],
+            outcomes: Vec::new(),
+            ranked_at: None,
+            recalculate_every: Span::seconds(60),
+        }
+    }
+
+    /// Takes note of the events of a committed batch; `state` is the state after it.
+    pub fn observe(&mut self, events: &[Stamped], state: &State) {
+        for stamped in events {
+            self.replica.observe(stamped, state);
+            if !Replica::helps(&stamped.event) {
+                continue;
+            }
+            self.causes.push(match &stamped.event {
+                Event::Submitted { job } => Cause::Arrived(job.id),
+                Event::HoldSet { job, .. } | Event::Requeued { job } | Event::DependencyDecided { job, .. } => {
+                    Cause::Arrived(*job)
+                }
+                Event::Ended { .. } | Event::CancelledPending { .. } => Cause::Released,
+                Event::NodeRegistered { .. } | Event::NodeResumed { .. } | Event::NodeSet { .. } => Cause::Nodes,
+                _ => Cause::Settings,
+            });
+        }
+    }
+
+    /// What became of the last plan's groups.
+    pub fn committed(&mut self, outcomes: Vec<bool>) {
+        if outcomes.iter().any(|taken| !taken) {
+            // What was planned on an old view deserves a new look.
+            self.causes.push(Cause::Settings);
+        }
+        self.outcomes = outcomes;
+    }
+
+    /// Makes the next cycle due, as after a change of generation.
+    pub fn wake(&mut self) {
+        self.causes.push(Cause::Settings);
+    }
+
+    /// Whether something changed that could let a job start.
+    pub fn due(&self, now: Timestamp) -> bool {
+        !self.causes.is_empty() || self.replica.next_time().is_some_and(|at| at <= now)
+    }
+
+    /// When the next begin time comes, where one lies ahead.
+    pub fn next_time(&self) -> Option<Timestamp> {
+        self.replica.next_time()
+    }
+
+    /// The replica, for explanations.
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// The replica, for explanations that use its scratch space; what they change they undo.
+    pub fn replica_mut(&mut self) -> &mut Replica {
+        &mut self.replica
+    }
+
+    /// Gets priorities for new jobs, and for all of them when their time has come. Without a policy, or when it fails,
+    /// jobs keep what they have (new ones 0: submission order).
+    ///
+    /// # Errors
+    /// The policy failed, or returned the wrong number of values.
+    pub fn prioritize(&mut self, state: &State, now: Timestamp, policy: &dyn Priority) -> Result<(), Fault> {
+        let all = self.ranked_at.is_none_or(|at| now - at >= self.recalculate_every);
+        let batch = self.replica.priority_batch(state, now, all);
+        if batch.rows.is_empty() {
+            return Ok(());
+        }
+        let batch = Arc::new(batch);
+        let values = policy.prioritize(batch.clone())?;
+        if all {
+            self.ranked_at = Some(now);
+        }
+        self.replica.set_priorities(batch.rows.iter().map(|r| r.job).zip(values));
+        Ok(())
+    }
+
+    /// Runs one cycle with that policy and `work` units. After a fault nothing of the call stands and the causes are
+    /// kept, so that another policy can be asked at once.
+    pub fn cycle(
+        &mut self,
+        state: &State,
+        now: Timestamp,
+        work: u64,
+        policy: &mut dyn Scheduling,
+    ) -> Result<Plan, Fault> {
+        let replica = std::mem::take(&mut self.replica);
+        let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
+        match policy.schedule(cycle) {
+            (cycle, Ok(())) => {
+                let (replica, plan) = cycle.finish();
+                self.replica = replica;
+                self.causes.clear();
+                Ok(plan)
+            }
+            (cycle, Err(fault)) => {
+                self.replica = cycle.abandon();
+                Err(fault)
+            }
+        }
+    }
+
+    /// Gives up on this round: nothing runs until something changes.
+    pub fn pause(&mut self) {
+        self.causes.clear();
+    }
+}
+
+/// The host's own first-come-first-served: what runs when every scheduling policy failed and the site did not ask
+/// for a pause.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstComeFirstServed;
+
+impl Scheduling for FirstComeFirstServed {
+    fn schedule(&mut self, mut cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
+        let how = Placing::default();
+        let mut after = None;
+        loop {
+            let window = cycle.next(Scope::All, after, 256);
+            let Some(last) = window.last() else { break };
+            after = Some(*last);
+            let outcomes = cycle.start_in_order(&window, &how, StopRule::FirstRefusal);
+            if outcomes.iter().any(stops_the_queue) {
+                break;
+            }
+        }
+        (cycle, Ok(()))
+    }
+
+    fn label(&self) -> String {
+        "the built-in first-come-first-served".into()
+    }
+}
+
+/// A job that can never run holds up nobody; any other refusal does.
+fn stops_the_queue(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Started | Outcome::Claimed | Outcome::Refused(CycleRefusal::Never(_)) => false,
+        Outcome::Refused(_) | Outcome::Untried => true,
+    }
+}
+
+/// Notes of the last cycle, by job.
+pub type Notes = BTreeMap<JobId, Note>;

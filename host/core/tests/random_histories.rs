@@ -1,0 +1,146 @@
+//! Model test: whatever commands come in whatever order, nothing is granted twice, the replica agrees with the state,
+//! and the log folds to the same rows (laws 3, 7).
+
+mod support;
+
+use ephor_core::command::{Action, NodeReport};
+use ephor_core::{Command, NodeHealth};
+use ephor_model::{AttemptKey, EndCause, JobId, ResourceId};
+use proptest::prelude::*;
+use support::{World, job};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8> },
+    Cycle,
+    Begin(u8),
+    End { which: u8, code: i32 },
+    Act { action: u8, job: u8 },
+    Silent(u8),
+    Return { node: u8, reboot: bool },
+    Drain { node: u8, on: bool },
+    Wait(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()))
+            .prop_map(|(cpus, array, hold, depends)| Step::Submit { cpus, array, hold: hold && array == 1, depends }),
+        4 => Just(Step::Cycle),
+        3 => any::<u8>().prop_map(Step::Begin),
+        4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
+        2 => (0u8..4, any::<u8>()).prop_map(|(action, job)| Step::Act { action, job }),
+        1 => any::<u8>().prop_map(Step::Silent),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(node, reboot)| Step::Return { node, reboot }),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(node, on)| Step::Drain { node, on }),
+        2 => any::<u16>().prop_map(Step::Wait),
+    ]
+}
+
+const NODES: u32 = 3;
+const CPUS: i64 = 4;
+
+fn pick(world: &World, which: u8) -> Option<JobId> {
+    let live: Vec<JobId> = world.state.attempts.keys().copied().collect();
+    (!live.is_empty()).then(|| live[which as usize % live.len()])
+}
+
+fn take(world: &mut World, step: &Step, boots: &mut u32) {
+    match step {
+        Step::Submit { cpus, array, hold, depends } => {
+            let mut new = job().cpus(*cpus);
+            new.0.hold = *hold;
+            new.0.requeue = Some(*cpus == 2);
+            if *array > 1 {
+                new = new.array(&format!("0-{array}%2"));
+            }
+            let known = world.state.meta.next_job;
+            if let Some(d) = depends.filter(|_| known > 1) {
+                let kinds = ephor_model::DependencyKind::NAMES;
+                let on = JobId(1 + u64::from(d) % (known - 1));
+                new = new.after(kinds[d as usize % kinds.len()].0, on);
+            }
+            world.submit(new);
+        }
+        Step::Cycle => drop(world.cycle()),
+        Step::Begin(which) => {
+            if let Some(id) = pick(world, *which) {
+                world.begin(id);
+            }
+        }
+        Step::End { which, code } => {
+            if let Some(id) = pick(world, *which) {
+                world.end(id, *code, EndCause::Exited);
+            }
+        }
+        Step::Act { action, job } => {
+            let actions = [Action::Cancel, Action::Hold, Action::Release, Action::Requeue];
+            let id = JobId(1 + u64::from(*job) % world.state.meta.next_job.max(1));
+            let _ = world.act(actions[*action as usize % 4], id);
+        }
+        Step::Silent(node) => {
+            let node = ephor_model::NodeId(u32::from(*node) % NODES);
+            world.run(Command::NodeReport(NodeReport::Silent { node, reason: "silent".into() })).unwrap();
+        }
+        Step::Return { node, reboot } => {
+            *boots += u32::from(*reboot);
+            let id = ephor_model::NodeId(u32::from(*node) % NODES);
+            let node = world.state.nodes.get(&id).unwrap().clone();
+            let boot = if *reboot { format!("boot-{boots}-again") } else { node.spec.boot_id.clone() };
+            let held = world.state.derived.held.get(&id).map(|h| h.jobs.clone()).unwrap_or_default();
+            let holds: Vec<AttemptKey> = match *reboot {
+                true => Vec::new(),
+                false => held.iter().filter_map(|j| world.state.attempts.get(j)).map(|a| a.key).collect(),
+            };
+            world.register(&node.spec.name, CPUS, &boot, &holds);
+        }
+        Step::Drain { node, on } => {
+            let node = ephor_model::NodeId(u32::from(*node) % NODES);
+            let reason = on.then(|| "test".to_owned());
+            world.run(Command::DrainNode { node, reason, by: "root".into() }).unwrap();
+        }
+        Step::Wait(ms) => world.wait(i64::from(*ms)),
+    }
+}
+
+fn check(world: &World) {
+    for (id, node) in &world.state.nodes {
+        let held: i64 = world
+            .state
+            .attempts
+            .values()
+            .flat_map(|a| a.allocation.parts.iter())
+            .filter(|p| p.node == *id)
+            .map(|p| p.amounts.get(ResourceId::CPU))
+            .sum();
+        assert!(held <= CPUS * 1000, "node {id} is over-committed: {held}");
+        assert_eq!(world.state.free(*id).get(ResourceId::CPU), CPUS * 1000 - held);
+        if node.health == NodeHealth::Up {
+            let replica = world.scheduler.replica().cluster.free(*id).unwrap();
+            assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
+        }
+    }
+    for (id, entry) in &world.state.jobs {
+        let running = (0..entry.elements.len() as u64)
+            .filter(|i| world.state.attempts.contains_key(&JobId(id.0 + i)))
+            .count() as u32;
+        assert_eq!(entry.running, running);
+        if entry.job.spec.array.is_some() {
+            assert!(running <= 2, "array {id} passed its throttle");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn any_history_is_sound(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut world = World::new(NODES, CPUS);
+        let mut boots = 1;
+        for step in &steps {
+            take(&mut world, step, &mut boots);
+            check(&world);
+        }
+        world.check_fold();
+    }
+}

@@ -1,0 +1,190 @@
+//! A cluster in memory and builders for what happens to it, so that a scenario reads like a sentence.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use ephor_core::command::{Action, Actor, NodeReport, Objects, system};
+use ephor_core::decide::{Batch, execute};
+use ephor_core::scheduler::{FirstComeFirstServed, Scheduler};
+use ephor_core::{Command, Refusal, Reply, Stamped, State};
+use ephor_model::{
+    Account, Amounts, ArraySpec, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Exit, JobId, JobSpec,
+    JobState, NodeSpec, Payload, Queue, ResourceId, Span, Timestamp, Usage,
+};
+use std::sync::Arc;
+
+/// A job to be submitted.
+pub struct TestJob(pub JobSpec);
+
+pub fn job() -> TestJob {
+    let mut spec = JobSpec::new("test", Payload::Argv(vec!["true".into()]));
+    spec.queue = "main".into();
+    spec.account = "default".into();
+    spec.time_limit = Some(Span::minutes(60));
+    TestJob(spec)
+}
+
+impl TestJob {
+    pub fn cpus(mut self, n: u32) -> Self {
+        self.0.request.cpus_per_task = n;
+        self
+    }
+    pub fn array(mut self, text: &str) -> Self {
+        self.0.array = Some(ArraySpec::parse(text).unwrap());
+        self
+    }
+    pub fn after(mut self, kind: DependencyKind, job: JobId) -> Self {
+        self.0.dependencies.push(Dependency { kind, job });
+        self
+    }
+    pub fn any_dependency(mut self) -> Self {
+        self.0.dependency_any = true;
+        self
+    }
+    pub fn on_hold(mut self) -> Self {
+        self.0.hold = true;
+        self
+    }
+    pub fn begin(mut self, at: i64) -> Self {
+        self.0.begin = Some(Timestamp(at));
+        self
+    }
+    pub fn requeue(mut self) -> Self {
+        self.0.requeue = Some(true);
+        self
+    }
+    pub fn queue(mut self, name: &str) -> Self {
+        self.0.queue = name.into();
+        self
+    }
+}
+
+/// The cluster.
+pub struct World {
+    pub state: State,
+    pub now: Timestamp,
+    pub log: Vec<Stamped>,
+    pub scheduler: Scheduler,
+}
+
+impl World {
+    /// `nodes` nodes of `cpus` cores each, queue `main`, account `default`.
+    pub fn new(nodes: u32, cpus: i64) -> Self {
+        let state = State::default();
+        let scheduler = Scheduler::new(&state);
+        let mut world = Self { state, now: Timestamp(1_000), log: Vec::new(), scheduler };
+        world.run(Command::BeginEpoch { at_least: 1 }).unwrap();
+        let queue = Queue { name: "main".into(), default: true, ..Queue::default() };
+        let account = Account { name: "default".into(), ..Account::default() };
+        let objects = Objects { queues: vec![(queue, None)], accounts: vec![account], ..Objects::default() };
+        world.run(Command::Apply(objects)).unwrap();
+        for i in 0..nodes {
+            world.register(&format!("n{i}"), cpus, "boot-1", &[]);
+        }
+        world
+    }
+
+    pub fn run(&mut self, command: Command) -> Result<Reply, Refusal> {
+        let mut batch = Batch::default();
+        let reply = execute(&mut self.state, self.now, command, &mut batch);
+        assert!(reply.is_ok() || batch.events.is_empty(), "a refused command left events: {:?}", batch.events);
+        self.scheduler.observe(&batch.events, &self.state);
+        self.log.extend(batch.events);
+        reply
+    }
+
+    pub fn register(&mut self, name: &str, cpus: i64, boot: &str, holds: &[AttemptKey]) -> Vec<AttemptKey> {
+        let spec = NodeSpec {
+            name: name.into(),
+            capacity: Amounts::new().with(ResourceId::CPU, cpus * 1000),
+            boot_id: boot.into(),
+            ..NodeSpec::default()
+        };
+        match self.run(Command::NodeReport(NodeReport::Register { spec, holds: holds.to_vec() })).unwrap() {
+            Reply::Node { unknown, .. } => unknown,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn try_submit(&mut self, job: TestJob) -> Result<JobId, Refusal> {
+        let command = Command::Submit {
+            spec: Arc::new(job.0),
+            script: None,
+            environment: Digest::default(),
+            known_ends: Vec::new(),
+        };
+        self.run(command).map(|reply| match reply {
+            Reply::Job(id) => id,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    pub fn submit(&mut self, job: TestJob) -> JobId {
+        self.try_submit(job).unwrap()
+    }
+
+    /// One cycle; the ids that it started.
+    pub fn cycle(&mut self) -> Vec<u64> {
+        let plan = self.scheduler.cycle(&self.state, self.now, 1_000_000, &mut FirstComeFirstServed).unwrap();
+        let wanted: Vec<JobId> = plan.groups.iter().flat_map(|g| g.starts.iter().map(|s| s.job)).collect();
+        let Reply::Groups(taken) = self.run(Command::Plan { groups: plan.groups }).unwrap() else { panic!() };
+        self.scheduler.committed(taken.clone());
+        wanted.into_iter().zip(taken).filter(|(_, t)| *t).map(|(j, _)| j.0).collect()
+    }
+
+    pub fn wait(&mut self, ms: i64) {
+        self.now = self.now + Span(ms);
+    }
+
+    pub fn attempt(&self, job: JobId) -> AttemptKey {
+        self.state.attempts.get(&job).unwrap().key
+    }
+
+    pub fn begin(&mut self, job: JobId) {
+        let key = self.attempt(job);
+        self.run(Command::NodeReport(NodeReport::Began { key })).unwrap();
+    }
+
+    pub fn end(&mut self, job: JobId, code: i32, cause: EndCause) {
+        let key = self.attempt(job);
+        let exit = Exit { code, signal: 0 };
+        let usage = Usage::default();
+        let report = NodeReport::Ended { key, exit, cause, message: String::new(), usage };
+        self.run(Command::NodeReport(report)).unwrap();
+    }
+
+    pub fn finish(&mut self, job: JobId, code: i32) {
+        self.end(job, code, EndCause::Exited);
+    }
+
+    pub fn act(&mut self, action: Action, job: JobId) -> Result<Reply, Refusal> {
+        self.run(Command::Act { action, job, whole: true, by: system() })
+    }
+
+    pub fn act_as_user(&mut self, action: Action, job: JobId) -> Result<Reply, Refusal> {
+        let by = Actor { name: "ann".into(), operator: false };
+        self.run(Command::Act { action, job, whole: true, by })
+    }
+
+    pub fn job_state(&self, id: JobId) -> JobState {
+        self.state.element(id).unwrap().1.state
+    }
+
+    /// Folds the whole log anew, and builds the state from its rows: both must be this state, row by row (law 3).
+    pub fn check_fold(&self) {
+        let mut folded = State::default();
+        let mut touched = std::collections::BTreeSet::new();
+        for stamped in &self.log {
+            folded.apply(stamped, &mut touched).unwrap();
+        }
+        let rows = |s: &State| s.row_keys().into_iter().map(|k| (k.clone(), s.row(&k))).collect::<Vec<_>>();
+        let mine = rows(&self.state);
+        assert_eq!(rows(&folded), mine);
+        let loaded = State::from_rows(mine.iter().filter_map(|(k, r)| r.clone().map(|r| (k.clone(), r)))).unwrap();
+        assert_eq!(rows(&loaded), mine);
+        for id in loaded.nodes.keys() {
+            assert_eq!(loaded.free(*id), self.state.free(*id), "free on node {id}");
+        }
+        assert_eq!(loaded.derived.unfinished, self.state.derived.unfinished);
+        assert_eq!(loaded.derived.finished, self.state.derived.finished);
+    }
+}
