@@ -1,0 +1,92 @@
+//! The configuration: how many promises, and how far to look.
+
+use serde::Deserialize;
+use serde::de::Error as _;
+
+/// Most jobs that a host hands out at once.
+const LARGEST_WINDOW: u32 = 10_000;
+
+/// What a site may set.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How many waiting jobs are promised a start in each cycle.
+    pub reservations: Reservations,
+    /// Most jobs asked of the host at once, 1 to 10,000.
+    #[serde(deserialize_with = "window")]
+    pub window: u32,
+    /// Most jobs tried behind the last promise of a cycle; 0: no bound.
+    pub max_tested: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { reservations: Reservations(1), window: 4_096, max_tested: 0 }
+    }
+}
+
+/// A number of promises; `"all"` is the largest number.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "Written")]
+pub struct Reservations(pub u32);
+
+/// How a number of promises is written.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u32),
+    Word(String),
+}
+
+impl TryFrom<Written> for Reservations {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written {
+            Written::Number(0) => Err("reservations must be at least 1; for none use scheduling-fifo".to_owned()),
+            Written::Number(n) => Ok(Self(n)),
+            Written::Word(word) if word == "all" => Ok(Self(u32::MAX)),
+            Written::Word(word) => Err(format!("reservations must be a number or \"all\", not {word:?}")),
+        }
+    }
+}
+
+fn window<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let n = u32::deserialize(from)?;
+    if (1..=LARGEST_WINDOW).contains(&n) {
+        Ok(n)
+    } else {
+        Err(D::Error::custom(format!("window must be 1 to {LARGEST_WINDOW}, not {n}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(json: &str) -> Result<Config, String> {
+        ephor_sdk::config::parse(json)
+    }
+
+    #[test]
+    fn numbers_words_and_defaults() {
+        assert_eq!(parse(""), Ok(Config::default()));
+        assert_eq!(parse(r#"{"reservations": 7}"#).map(|c| c.reservations), Ok(Reservations(7)));
+        assert_eq!(parse(r#"{"reservations": "all"}"#).map(|c| c.reservations), Ok(Reservations(u32::MAX)));
+        assert_eq!(parse(r#"{"window": 5, "max_tested": 9}"#).map(|c| (c.window, c.max_tested)), Ok((5, 9)));
+    }
+
+    #[test]
+    fn nonsense_is_an_error_that_says_what_would_work() {
+        assert!(parse(r#"{"reservations": 0}"#).unwrap_err().contains("at least 1"));
+        assert!(parse(r#"{"reservations": "some"}"#).unwrap_err().contains("\"all\""));
+        assert!(parse(r#"{"window": 10001}"#).unwrap_err().contains("1 to 10000"));
+        assert!(parse(r#"{"windows": 1}"#).unwrap_err().contains("windows"));
+    }
+
+    #[test]
+    fn the_schema_and_the_code_have_the_same_defaults() {
+        let defaults = ephor_sdk::testing::schema_defaults(include_str!("../manifest.json"));
+        assert_eq!(ephor_sdk::config::parse(&defaults), Ok(Config::default()));
+    }
+}

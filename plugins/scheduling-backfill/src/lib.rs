@@ -1,0 +1,121 @@
+//! EASY backfill: a promise for the first job that must wait, and what fits around it starts.
+//!
+//! Jobs start in the order of the queue until one must wait. That one gets the earliest start that there is, and the
+//! capacity for it is kept free; then every job behind it, in order, starts if it delays no promise. With
+//! `reservations` a site gives more jobs such a promise; with `"all"` no job is delayed by one behind it
+//! (conservative backfill, worked out anew in each cycle). A job that can never run is passed over with a note for
+//! its user.
+
+mod config;
+
+use ephor_sdk::Row;
+use ephor_sdk::scheduling::{Cycle, Keep, Outcome, Refusal, Scheduling, Scope, StopRule};
+
+pub use config::{Config, Reservations};
+
+/// Jobs that the first window asks for. Most cycles of a short queue end within it.
+const FIRST_WINDOW: u32 = 64;
+
+/// The policy.
+pub struct Backfill;
+
+impl Scheduling for Backfill {
+    type Config = Config;
+
+    fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        let mut plan = Plan {
+            cycle,
+            how: cycle.placing(),
+            promises_left: config.reservations.0,
+            tries_left: if config.max_tested == 0 { u64::MAX } else { u64::from(config.max_tested) },
+        };
+        let mut size = FIRST_WINDOW.min(config.window);
+        let mut after = None;
+        loop {
+            let window = cycle.next(Scope::All, after, size);
+            let Some(&last) = window.last() else { return };
+            if plan.work_through(&window).is_none() {
+                return;
+            }
+            after = Some(last);
+            size = size.saturating_mul(4).min(config.window);
+        }
+    }
+}
+
+/// A cycle under way.
+struct Plan<'a, C: Cycle> {
+    cycle: &'a C,
+    how: C::Placing,
+    promises_left: u32,
+    tries_left: u64,
+}
+
+impl<C: Cycle> Plan<'_, C> {
+    /// Starts, promises and backfills the jobs of one window. None: this cycle is over.
+    fn work_through(&mut self, mut jobs: &[Row]) -> Option<()> {
+        while self.promises_left > 0 && !jobs.is_empty() {
+            let waiting = self.start_until_one_waits(jobs)?;
+            let Some(at) = waiting else { return Some(()) };
+            self.promise(jobs[at])?;
+            jobs = &jobs[at + 1..];
+        }
+        self.backfill(jobs)
+    }
+
+    /// Starts jobs in order; the position of the first that must wait.
+    fn start_until_one_waits(&self, jobs: &[Row]) -> Option<Option<usize>> {
+        let outcomes = self.cycle.start_in_order(jobs, &self.how, StopRule::FirstRefusal);
+        for (at, outcome) in outcomes.iter().enumerate() {
+            match outcome {
+                Outcome::Started | Outcome::Claimed => {}
+                Outcome::Refused(Refusal::Never(why)) => self.note(jobs[at], why),
+                Outcome::Refused(Refusal::NotNow(_) | Refusal::Pool(_)) => return Some(Some(at)),
+                // Nothing may overtake a job that cannot be protected.
+                Outcome::Refused(Refusal::Budget | Refusal::Other(_)) | Outcome::Untried => return None,
+            }
+        }
+        Some(None)
+    }
+
+    /// Keeps the earliest start of a job free for it.
+    fn promise(&mut self, job: Row) -> Option<()> {
+        let slot = match self.cycle.earliest_start(job, None, &self.how, self.cycle.now()) {
+            Ok(slot) => slot,
+            Err(Refusal::Never(why)) => {
+                self.note(job, &why);
+                return Some(());
+            }
+            // Without a promise this job could be overtaken for ever: then strict order is what remains.
+            Err(_) => return None,
+        };
+        self.cycle.reserve(&slot, Keep::ThisCycle).ok()?;
+        self.promises_left -= 1;
+        Some(())
+    }
+
+    /// Starts whatever delays no promise.
+    fn backfill(&mut self, jobs: &[Row]) -> Option<()> {
+        let bound = usize::try_from(self.tries_left).unwrap_or(usize::MAX).min(jobs.len());
+        if bound == 0 {
+            return (self.tries_left > 0).then_some(());
+        }
+        let outcomes = self.cycle.start_in_order(&jobs[..bound], &self.how, StopRule::EndOfList);
+        self.tries_left -= bound as u64;
+        for (&job, outcome) in jobs.iter().zip(&outcomes) {
+            match outcome {
+                Outcome::Refused(Refusal::Never(why)) => self.note(job, why),
+                Outcome::Refused(Refusal::Budget) => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Tells the user of a job why it waits. A note that finds no budget is lost; the host still knows the refusal.
+    fn note(&self, job: Row, why: &str) {
+        let _ = self.cycle.note(job, why);
+    }
+}
+
+ephor_sdk::policy!(Scheduling for Backfill { manifest: include_str!("../manifest.json") });
