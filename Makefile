@@ -1,0 +1,58 @@
+# Ephor: build, try, test, measure. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+CARGO ?= cargo
+PROFILE := --release
+PLUGINS := target/plugins
+HOSTILE := target/hostile
+
+.PHONY: help build plugins hostile toolchain demo test bench check-long fmt lint clean
+
+help:
+	@echo 'make build       ephor, ephor-agent, ephor-shim in target/release, policies in $(PLUGINS)'
+	@echo 'make demo        a controller, three agents, eight jobs and a policy swap, on this machine'
+	@echo 'make test        every test that runs in minutes'
+	@echo 'make bench       figures as JSON, one object a line; ONLY=name for one of them'
+	@echo 'make check-long  the tests that take long'
+	@echo 'make lint        formatting and clippy, as CI runs them'
+
+toolchain:
+	@command -v $(CARGO) >/dev/null || { echo 'Rust is missing: install rustup from your distribution or rustup.rs, then run make again'; exit 1; }
+	@command -v cc >/dev/null || { echo 'a C compiler is missing: install gcc (Debian: apt-get install gcc)'; exit 1; }
+
+# The policies come first: the host embeds them.
+plugins: toolchain
+	$(CARGO) run $(PROFILE) -q -p ephor-policy-build -- --all plugins -o $(PLUGINS)
+
+hostile: toolchain
+	$(CARGO) run $(PROFILE) -q -p ephor-policy-build -- --all tests/hostile -o $(HOSTILE)
+
+build: plugins
+	$(CARGO) build $(PROFILE) --workspace --bins
+
+demo: build
+	./examples/demo.sh
+
+# One profile and one feature set for everything, so that nothing is built twice.
+test: build hostile
+	$(CARGO) test $(PROFILE) --manifest-path plugins/Cargo.toml --workspace -q
+	$(CARGO) test $(PROFILE) --workspace --no-fail-fast
+
+bench: build
+	$(CARGO) run $(PROFILE) -q -p ephor-tests --bin ephor-bench -- $(if $(ONLY),--only $(ONLY))
+
+check-long: build hostile
+	EPHOR_LONG=1 PROPTEST_CASES=20000 $(CARGO) test $(PROFILE) --workspace --no-fail-fast
+
+fmt:
+	$(CARGO) fmt --all
+	$(CARGO) fmt --all --manifest-path plugins/Cargo.toml
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path plugins/Cargo.toml
+	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
+
+clean:
+	$(CARGO) clean
+	$(CARGO) clean --manifest-path plugins/Cargo.toml

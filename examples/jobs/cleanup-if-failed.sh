@@ -1,0 +1,3 @@
+#!/bin/sh
+#EPHOR -J cleanup -t 1 -o cleanup.out
+echo "the job before failed; cleaning up"
