@@ -1,0 +1,110 @@
+//! The role of admission: takes a job, changes it, or refuses it.
+
+mod cluster;
+mod draft;
+mod rules;
+
+use crate::authentication::identity;
+use crate::bindings::admission::PolicyPre;
+use crate::bindings::admission::ephor::admission::drafts;
+use crate::bindings::admission::exports::ephor::admission::admission as wit;
+use crate::bounds;
+use crate::call::{self, Call, Plan, Size};
+use crate::check;
+use crate::fault::Failure;
+use crate::imports;
+use crate::loaded::Common;
+use ephor_core::roles::{Admission, ClusterView, Verdict};
+use ephor_core::{Fault, State};
+use ephor_model::{Blobs, Draft, Identity, JobSpec, Payload, Timestamp};
+use std::sync::Arc;
+use wasmtime::component::{Component, HasSelf, Linker, Resource};
+use wasmtime::{Engine, Result as WasmResult};
+
+/// The one draft of a call; its content is in the store.
+pub struct DraftHandle;
+
+/// This role's part of a store.
+pub(crate) struct DraftCall {
+    draft: Draft,
+    cluster: Arc<ClusterView>,
+    read_only: bool,
+}
+
+impl DraftCall {
+    /// For a trial start, in which nothing is asked.
+    pub(crate) fn empty() -> Self {
+        let spec = JobSpec::new("", Payload::Argv(Vec::new()));
+        let cluster = ClusterView { state: State::default(), never_runs: Box::new(|_, _| None) };
+        Self { draft: Draft { spec, blobs: Blobs::default() }, cluster: Arc::new(cluster), read_only: true }
+    }
+}
+
+/// A linked component of this role.
+pub(crate) type Pre = PolicyPre<Call<DraftCall>>;
+
+/// A generation of this role.
+pub struct Policy {
+    pub(crate) common: Common,
+    pub(crate) pre: Pre,
+}
+
+pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> WasmResult<Pre> {
+    let mut linker = Linker::new(engine);
+    imports::link(&mut linker, granted)?;
+    drafts::add_to_linker::<_, HasSelf<Call<DraftCall>>>(&mut linker, |call| call)?;
+    PolicyPre::new(linker.instantiate_pre(component)?)
+}
+
+enum Decision {
+    Admit(Vec<String>),
+    Refuse(String),
+}
+
+impl Admission for Policy {
+    fn admit(
+        &self,
+        now: Timestamp,
+        who: &Identity,
+        draft: Draft,
+        cluster: &Arc<ClusterView>,
+    ) -> Result<Verdict, Fault> {
+        let who = identity(who);
+        let plan = Plan {
+            size: Size { jobs: 1, nodes: cluster.state.nodes.len() as u64 },
+            state: Some(cluster.state.clone()),
+            now: Some(now),
+            role: DraftCall { draft, cluster: cluster.clone(), read_only: !self.mutating() },
+        };
+        let (role, decision) = call::run(&self.common, plan, |store| {
+            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+            let guest = policy.ephor_admission_admission();
+            let draft = Resource::new_borrow(0);
+            let verdict =
+                guest.call_admit(&mut *store, now.0, &who, wit::Intent::Submit, draft).map_err(Failure::Call)?;
+            match verdict {
+                wit::Verdict::Refuse(text) if text.trim().is_empty() => Err(check::bad("it refused without a reason")),
+                wit::Verdict::Refuse(text) => check::text("the refusal", text).map(Decision::Refuse),
+                wit::Verdict::Admit(lines) => {
+                    check::at_most("lines for the user", lines.len(), bounds::ADMIT_LINES)?;
+                    let role = &store.data().role;
+                    // What a read-only policy was shown is what came in: there is nothing to check again.
+                    if !role.read_only {
+                        rules::whole(&role.draft.spec)
+                            .map_err(|why| check::bad(format!("the job that it made {why}")))?;
+                    }
+                    let lines = lines.into_iter().map(|line| check::text("a line for the user", line));
+                    lines.collect::<Result<_, _>>().map(Decision::Admit)
+                }
+            }
+        });
+        Ok(match decision? {
+            Decision::Admit(lines) => Verdict::Admit(Box::new(role.draft), lines),
+            Decision::Refuse(text) => Verdict::Refuse(text),
+        })
+    }
+
+    fn mutating(&self) -> bool {
+        self.common.about.mutating
+    }
+}

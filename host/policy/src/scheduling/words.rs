@@ -1,0 +1,65 @@
+//! Between the contract's words for a cycle and the core's.
+
+use crate::bindings::scheduling::ephor::scheduling::cycles as wit;
+use crate::fault::truncate;
+use ephor_core::cycle::{Cause, CycleRefusal, Keep, Outcome, Part, Scope, StopRule};
+use ephor_model::limits;
+
+pub fn refusal(refusal: CycleRefusal) -> wit::Refusal {
+    match refusal {
+        CycleRefusal::Never(text) => wit::Refusal::Never(short(text)),
+        CycleRefusal::NotNow(text) => wit::Refusal::NotNow(short(text)),
+        CycleRefusal::Pool(row) => wit::Refusal::Pool(row),
+        CycleRefusal::Budget => wit::Refusal::Budget,
+        CycleRefusal::Other(text) => wit::Refusal::Other(short(text)),
+    }
+}
+
+pub fn outcome(outcome: Outcome) -> wit::Outcome {
+    match outcome {
+        Outcome::Started => wit::Outcome::Started,
+        Outcome::Claimed => wit::Outcome::Claimed,
+        Outcome::Refused(why) => wit::Outcome::Refused(refusal(why)),
+        Outcome::Untried => wit::Outcome::Untried,
+    }
+}
+
+pub fn cause(cause: Cause) -> wit::Cause {
+    match cause {
+        // Inside a cycle's answer the id is the job's row.
+        Cause::Arrived(row) => wit::Cause::Arrived(u32::try_from(row.0).unwrap_or(u32::MAX)),
+        Cause::Released => wit::Cause::Released,
+        Cause::Nodes => wit::Cause::Nodes,
+        Cause::Settings => wit::Cause::Settings,
+    }
+}
+
+pub fn scope(scope: wit::Scope) -> Scope {
+    match scope {
+        wit::Scope::All => Scope::All,
+        wit::Scope::Queue(row) => Scope::Queue(row),
+    }
+}
+
+pub fn stop(rule: wit::StopRule) -> StopRule {
+    match rule {
+        wit::StopRule::FirstRefusal => StopRule::FirstRefusal,
+        wit::StopRule::EndOfList => StopRule::EndOfList,
+    }
+}
+
+pub fn keep(keep: wit::Keep) -> Keep {
+    match keep {
+        wit::Keep::ThisCycle => Keep::ThisCycle,
+        wit::Keep::Durable => Keep::Durable,
+    }
+}
+
+pub fn part(part: wit::Part) -> Part {
+    Part { group: part.group, tasks_min: part.tasks_min, tasks_max: part.tasks_max }
+}
+
+fn short(mut text: String) -> String {
+    truncate(&mut text, limits::TEXT_BYTES);
+    text
+}
