@@ -1,2 +1,5 @@
 //! The node daemon.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    ephor_agent::cli::main()
+}

@@ -1,2 +1,5 @@
 //! Holds the processes of one attempt, and outlives the agent.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    ephor_agent::shim::main()
+}

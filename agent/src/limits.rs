@@ -1,0 +1,39 @@
+//! Every bound of the agent, with its unit and its reason; those it shares with the controller are in the model.
+
+use std::time::Duration;
+
+/// Attempts that one node holds at a time, ended ones that were not acknowledged included: each costs a process, a
+/// folder and a file descriptor.
+pub const ATTEMPTS_HELD: usize = 65_536;
+/// Attempts that all virtual nodes of one process hold at a time; each costs about 300 bytes.
+pub const SIMULATED_ATTEMPTS: usize = 4_000_000;
+/// Connections of one user to the local socket, so that nobody can use up the agent's file descriptors.
+pub const RELAY_CONNECTIONS_PER_USER: usize = 64;
+/// Calls in progress on one such connection.
+pub const RELAY_STREAMS: u32 = 256;
+/// Bytes of one call's headers on the local socket.
+pub const RELAY_HEADER_BYTES: u32 = 16 << 10;
+/// Bytes of the agent's configuration, token and simulation files.
+pub const CONFIG_BYTES: u64 = 16 << 20;
+/// Bytes of an error text in a report.
+pub const MESSAGE_TEXT_BYTES: usize = 4096;
+/// Bytes of one file of a spool entry: environment and arguments at their own limits, with room to spare.
+pub const SPOOL_FILE_BYTES: u64 = 8 << 20;
+/// How wide a number in an output pattern may be padded; Slurm's bound.
+pub const PATTERN_WIDTH: usize = 10;
+/// How long connecting to the controller, or joining, may take.
+pub const CONNECT: Duration = Duration::from_secs(10);
+/// A connection on which nothing was heard for this long is asked whether it lives.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// How long the answer to that may take.
+pub const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(10);
+/// Shortest wait before connecting again.
+pub const BACKOFF_LEAST: Duration = Duration::from_millis(100);
+/// Longest wait before connecting again.
+pub const BACKOFF_MOST: Duration = Duration::from_secs(10);
+/// Heartbeat where the controller names none.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How long the answer to "which groups is this user in" is good.
+pub const GROUPS_KNOWN: Duration = Duration::from_secs(60);
+/// SIGTERM to SIGKILL where nobody said how long, in milliseconds.
+pub const GRACE_MS: u64 = 30_000;

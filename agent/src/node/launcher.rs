@@ -1,0 +1,214 @@
+//! The thread that makes spool entries, starts shims and clears up: one thing at a time, in the order asked for.
+//!
+//! That it is one thread is what lets it write scripts safely: no other fork of the agent can hold a script open for
+//! writing while its shim runs it.
+
+use super::Event;
+use super::adopt::{Found, clear, find};
+use super::groups::Users;
+use super::order::order;
+use super::process::Process;
+use crate::confine::Confinement;
+use crate::facts::now_ms;
+use crate::gpu::Gpu;
+use crate::spool::{Spool, Status};
+use anyhow::Context;
+use ephor_model::{AttemptKey, EndCause};
+use ephor_proto::v1;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::waitpid;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What launching needs to know about this node.
+#[derive(Clone, Debug)]
+pub struct Launching {
+    /// The program `ephor-shim`.
+    pub shim: PathBuf,
+    /// Under which group attempts are kept together.
+    pub confinement: Confinement,
+    /// The node's GPUs, by index.
+    pub gpus: Vec<Gpu>,
+    /// Soft limit of open files for jobs.
+    pub open_files: u64,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub enum Task {
+    /// Make the entry and start the attempt.
+    Start(AttemptKey, Box<v1::Launch>),
+    /// Find out what became of an attempt that has an entry, and take it over; start it where nobody did.
+    Adopt(AttemptKey),
+    /// Find out what became of an attempt whose shim ended without a word.
+    Settle(AttemptKey),
+    /// Its end was acknowledged: nothing of it is needed any more.
+    Remove(AttemptKey),
+}
+
+/// The way to the thread. The tasks that wait are bounded by the attempts that the node may hold.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    tasks: mpsc::Sender<Task>,
+}
+
+impl Launcher {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// No thread can be had, or the shim cannot be named.
+    pub fn start(spool: Spool, launching: Launching, events: UnboundedSender<Event>) -> anyhow::Result<Self> {
+        let shim = Shim::new(&launching.shim)?;
+        let (tasks, todo) = mpsc::channel();
+        let mut worker = Worker { spool, launching, shim, events, users: Users::default() };
+        std::thread::Builder::new()
+            .name("launcher".into())
+            .spawn(move || {
+                for task in todo {
+                    worker.perform(task);
+                }
+            })
+            .context("cannot start the launching thread")?;
+        Ok(Self { tasks })
+    }
+
+    /// Hands over one thing to do.
+    pub fn give(&self, task: Task) {
+        if self.tasks.send(task).is_err() {
+            tracing::error!("the launching thread has ended: restart the agent; running jobs go on");
+        }
+    }
+}
+
+struct Worker {
+    spool: Spool,
+    launching: Launching,
+    shim: Shim,
+    events: UnboundedSender<Event>,
+    users: Users,
+}
+
+impl Worker {
+    fn perform(&mut self, task: Task) {
+        let (key, done) = match task {
+            Task::Start(key, launch) => (key, self.start(key, &launch)),
+            Task::Adopt(key) => (key, self.adopt(key, true)),
+            Task::Settle(key) => (key, self.adopt(key, false)),
+            Task::Remove(key) => {
+                if let Err(e) = self.spool.entry(key).remove() {
+                    tracing::error!(attempt = %key, "{e}");
+                }
+                self.confinement(key).remove();
+                return;
+            }
+        };
+        let event = done.unwrap_or_else(|why| {
+            tracing::warn!(attempt = %key, "not launched: {why}");
+            let status = Status::unstarted(EndCause::LaunchFailed, why, now_ms());
+            Event::Ended { key, status, began_ms: None }
+        });
+        // Fails only when the agent stops.
+        let _ = self.events.send(event);
+    }
+
+    fn confinement(&self, key: AttemptKey) -> Confinement {
+        self.launching.confinement.of_attempt(&key.to_string())
+    }
+
+    fn start(&mut self, key: AttemptKey, launch: &v1::Launch) -> Result<Event, String> {
+        let entry = self.spool.entry(key);
+        let order = order(launch, &entry, self.confinement(key), &self.launching, &mut self.users)?;
+        match self.spool.create(key, &order, launch.script.as_deref()).map_err(|e| e.to_string())? {
+            true => self.spawn(key),
+            // The node's memory of it is gone, the spool's is not.
+            false => self.adopt(key, true),
+        }
+    }
+
+    fn spawn(&self, key: AttemptKey) -> Result<Event, String> {
+        let began_ms = now_ms();
+        let process = self.shim.spawn(self.spool.entry(key).folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
+        Ok(Event::Started { key, process, began_ms })
+    }
+
+    fn adopt(&mut self, key: AttemptKey, may_start: bool) -> Result<Event, String> {
+        let entry = self.spool.entry(key);
+        match find(&entry).map_err(|e| e.to_string())? {
+            Found::Unclaimed if may_start => self.spawn(key),
+            Found::Unclaimed => Err("the shim ended before it could take the attempt; is the agent's disk full?".into()),
+            Found::Running(process, began_ms) => {
+                // An agent that was killed may have written an order and not passed it on.
+                if entry.end_order().is_ok_and(|end| end.is_some()) {
+                    process.terminate();
+                }
+                Ok(Event::Started { key, process, began_ms })
+            }
+            Found::Ended(began_ms, status) => Ok(Event::Ended { key, status, began_ms }),
+            Found::Lost(began_ms) => {
+                tracing::error!(attempt = %key, "its shim is gone without a word; ending what is left of it");
+                clear(&entry, &self.confinement(key));
+                let why = "the process that held the attempt was killed";
+                let status = Status::unstarted(EndCause::NodeFailed, why, now_ms());
+                // Only saves looking again after a restart.
+                let _ = entry.set_status(&status);
+                Ok(Event::Ended { key, status, began_ms: Some(began_ms) })
+            }
+        }
+    }
+}
+
+/// How shims are started: as fast as the system can, in a session of their own, with all signals blocked from birth.
+struct Shim {
+    program: CString,
+    null: File,
+    attributes: PosixSpawnAttr,
+}
+
+impl Shim {
+    fn new(program: &Path) -> anyhow::Result<Self> {
+        let mut attributes = PosixSpawnAttr::init()?;
+        let session = PosixSpawnFlags::from_bits_retain(libc::POSIX_SPAWN_SETSID.into());
+        attributes.set_flags(session | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK)?;
+        attributes.set_sigmask(&SigSet::all())?;
+        let null = File::options().read(true).write(true).open("/dev/null").context("cannot open /dev/null")?;
+        Ok(Self { program: CString::new(program.as_os_str().as_bytes())?, null, attributes })
+    }
+
+    fn spawn(&self, folder: &Path) -> anyhow::Result<Process> {
+        let mut actions = PosixSpawnFileActions::init()?;
+        for stream in 0..3 {
+            actions.add_dup2(self.null.as_raw_fd(), stream)?;
+        }
+        let arguments = [self.program.clone(), CString::new(folder.as_os_str().as_bytes())?];
+        let pid = posix_spawn(&*self.program, &actions, &self.attributes, &arguments, &[] as &[&CStr])
+            .with_context(|| format!("{}", self.program.to_string_lossy()))?;
+        Process::child(pid).map_err(|e| {
+            // Nothing may run that nobody watches. Without an order of ours the shim ends the attempt as cancelled.
+            let _ = kill(pid, Signal::SIGTERM);
+            let _ = waitpid(pid, None);
+            anyhow::anyhow!("cannot watch it: {}", e.desc())
+        })
+    }
+}
+
+/// Tries whether a process can be put into a group, with the shim as the process.
+///
+/// # Errors
+/// It cannot, or the shim cannot be started.
+pub fn probe(shim: &Path, group: &Confinement) -> anyhow::Result<()> {
+    let (Confinement::CgroupV2(folder) | Confinement::CgroupV1(folder)) = group else { return Ok(()) };
+    let done = std::process::Command::new(shim)
+        .arg("--probe")
+        .arg(folder)
+        .stderr(std::process::Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {}; it belongs beside ephor-agent", shim.display()))?;
+    anyhow::ensure!(done.success(), "no process can be put into the group {}", folder.display());
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! What a session needs from whoever runs attempts: one real node, or many virtual ones.
+
+use ephor_proto::v1;
+
+/// The nodes that one session registers.
+pub trait Nodes {
+    /// How each node introduces itself; the session adds epoch and clock.
+    fn registrations(&self) -> Vec<v1::Register>;
+
+    /// Reports of a node that were not acknowledged, oldest first.
+    fn open_reports(&self, node: &str) -> Vec<v1::Report>;
+
+    /// Starts an attempt, once: where it is held already, its current report is given again.
+    fn launch(&mut self, launch: v1::Launch);
+
+    /// Ends an attempt; its end follows as a report.
+    fn terminate(&mut self, order: v1::Terminate);
+
+    /// Ends attempts of which the controller knows nothing, and tells nobody.
+    fn forget(&mut self, node: &str, attempts: &[v1::AttemptRef]);
+
+    /// A report has arrived for good.
+    fn acknowledge(&mut self, number: u64);
+
+    /// The next report that comes up. It is open until acknowledged, whether or not anybody took it from here; so the
+    /// future may be dropped at any time.
+    fn next(&mut self) -> impl Future<Output = v1::Report> + Send;
+
+    /// How many attempts run.
+    fn running(&self) -> usize;
+}

@@ -1,0 +1,132 @@
+//! The versioned content of the files in a spool entry.
+
+use crate::confine::Confinement;
+use ephor_model::EndCause;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Version of the form; a shim may be older than the agent that reads what it left.
+const VERSION: u16 = 1;
+
+/// What a shim runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Whom to become; `None`: the shim's own user.
+    pub user: Option<User>,
+    /// What to run.
+    pub program: Program,
+    /// `NAME=value` entries, complete.
+    pub environment: Vec<String>,
+    /// Absolute path of the folder to run in; the paths below are relative to it.
+    pub work_dir: String,
+    /// Standard input; `None`: nothing to read.
+    pub stdin: Option<String>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error; `None`: where the output goes.
+    pub stderr: Option<String>,
+    /// Keep what the output files hold.
+    pub append: bool,
+    /// Longest run, in milliseconds.
+    pub time_limit_ms: Option<u64>,
+    /// From SIGTERM to SIGKILL, in milliseconds.
+    pub grace_ms: u64,
+    /// Soft limit of open files: the agent raises its own, jobs get what they would have had.
+    pub open_files: u64,
+    /// How the processes are kept together.
+    pub confinement: Confinement,
+}
+
+/// Whom a shim becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+    /// All groups.
+    pub groups: Vec<u32>,
+}
+
+/// What an attempt runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Program {
+    /// The entry's script, with these arguments.
+    Script(Vec<String>),
+    /// A program, looked up in the job's PATH, and its arguments.
+    Argv(Vec<String>),
+}
+
+/// That an attempt is to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndOrder {
+    /// What to report.
+    pub cause: EndCause,
+    /// From SIGTERM to SIGKILL, in milliseconds; `None`: what the launch says.
+    pub grace_ms: Option<u64>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// When, in milliseconds since 1970.
+    pub ended_ms: i64,
+    /// Exit code of its first process.
+    pub exit_code: i32,
+    /// Signal that ended its first process, 0 for none.
+    pub exit_signal: i32,
+    /// What made it end.
+    pub cause: EndCause,
+    /// Why it could not be started; else empty.
+    pub message: String,
+    /// CPU time of all its processes, in milliseconds.
+    pub cpu_ms: i64,
+    /// Largest resident memory of one of its processes, in MiB, rounded up.
+    pub peak_mem_mib: i64,
+}
+
+impl Status {
+    /// The end of an attempt of which no process ran.
+    pub fn unstarted(cause: EndCause, message: impl Into<String>, ended_ms: i64) -> Self {
+        Self { ended_ms, exit_code: 0, exit_signal: 0, cause, message: message.into(), cpu_ms: 0, peak_mem_mib: 0 }
+    }
+}
+
+/// Why a file does not read.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// Written by a version that this one does not know.
+    #[error("it has form {0}, but this version reads form {VERSION}: agent and shim must be of versions that go together")]
+    Version(u16),
+    /// Cut off or changed.
+    #[error("it is damaged: {0}")]
+    Damaged(#[from] postcard::Error),
+}
+
+/// Version, then the value.
+pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, FormatError> {
+    Ok(postcard::to_stdvec(&(VERSION, value))?)
+}
+
+/// Reads what [`encode`] made; the version is checked before anything behind it is looked at.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FormatError> {
+    let (version, rest) = postcard::take_from_bytes::<u16>(bytes)?;
+    if version != VERSION {
+        return Err(FormatError::Version(version));
+    }
+    Ok(postcard::from_bytes(rest)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_and_damage_are_told_apart() {
+        let end = EndOrder { cause: EndCause::Cancelled, grace_ms: Some(5) };
+        let bytes = encode(&end).unwrap();
+        assert_eq!(decode::<EndOrder>(&bytes).unwrap(), end);
+        assert!(matches!(decode::<EndOrder>(&bytes[..1]), Err(FormatError::Damaged(_))));
+        assert!(matches!(decode::<EndOrder>(&[2, 0, 0]), Err(FormatError::Version(2))));
+    }
+}
