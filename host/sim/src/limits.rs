@@ -1,0 +1,6 @@
+//! The bounds of a simulation, each with its unit and reason.
+
+/// Bytes of a trace's text, unpacked: a log of two million jobs takes about 200 MiB.
+pub const TRACE_BYTES: u64 = 1 << 30;
+/// Processors of a simulated cluster or job: 2^24, about twice the largest machine on record.
+pub const PROCESSORS: u32 = 1 << 24;

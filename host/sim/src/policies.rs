@@ -1,0 +1,164 @@
+//! Which policies decide in a simulation: built in and chosen by a short name, or a component from a file.
+
+use crate::settings::Settings;
+use ephor_core::roles::{Factor, Fault, Priority, PriorityBatch, Scheduling};
+use ephor_core::state::State;
+use ephor_model::limits::COMPONENT_BYTES;
+use ephor_model::{PolicyLimits, Role};
+use ephor_policy::{Host, LoadError, Loaded, Names, Request, Scheduler, Services, bounds, builtin};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why a policy cannot decide in a simulation.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// Nothing built in has that name.
+    #[error("there is no {role} policy '{name}'; built in are: {known}; or give the path of a component (FILE.wasm)")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The role.
+        role: Role,
+        /// What there is.
+        known: String,
+    },
+    /// The component's file cannot be read.
+    #[error("cannot read the {role} policy '{path}': {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The role.
+        role: Role,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The host does not take it.
+    #[error("the {role} policy '{name}' cannot be used: {source}")]
+    Load {
+        /// As it was named.
+        name: String,
+        /// The role.
+        role: Role,
+        /// Why.
+        source: LoadError,
+    },
+}
+
+/// Who decides.
+pub struct Policies {
+    /// What starts.
+    pub scheduling: Box<dyn Scheduling>,
+    /// In which order; `None`: in the order of submission.
+    pub priority: Option<Box<dyn Priority>>,
+    /// Work units of a cycle.
+    pub work: u64,
+    /// Where the policies look up names.
+    pub names: Arc<Newest>,
+}
+
+impl Policies {
+    /// This scheduling policy and the usual work units, in submission order.
+    pub fn native(scheduling: impl Scheduling + 'static) -> Self {
+        let work = bounds::site_maxima(Role::Scheduling).work_units;
+        Self { scheduling: Box::new(scheduling), priority: None, work, names: Arc::default() }
+    }
+
+    /// Loads the policies that were named, with their settings.
+    ///
+    /// # Errors
+    /// See [`PolicyError`].
+    pub fn load(scheduling: &str, priority: Option<&str>, settings: &Settings) -> Result<(Self, Chosen), PolicyError> {
+        let names = Arc::<Newest>::default();
+        let services = Services { names: names.clone(), ..Services::default() };
+        let load = |role, name: &str| load(&services, role, name, &settings.json(role));
+        let (scheduling, work) = load(Role::Scheduling, scheduling)?;
+        let priority = priority.map(|name| load(Role::Priority, name)).transpose()?.map(|(priority, _)| priority);
+        let chosen = Chosen { scheduling: title(&scheduling), priority: priority.as_ref().map(title) };
+        let priority = priority.map(|loaded| Box::new(Prioritizer(loaded)) as Box<dyn Priority>);
+        Ok((Self { scheduling: Box::new(Scheduler(scheduling)), priority, work, names }, chosen))
+    }
+}
+
+/// Names and versions of loaded policies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Of the scheduling policy.
+    pub scheduling: String,
+    /// Of the priority policy.
+    pub priority: Option<String>,
+}
+
+/// The state that names are looked up in: the one of the cycle under way.
+#[derive(Debug, Default)]
+pub struct Newest(Mutex<State>);
+
+impl Newest {
+    /// Shows that state while `call` runs. It is given up afterwards: a copy that is kept makes every change copy.
+    pub fn during<T>(&self, state: &State, call: impl FnOnce() -> T) -> T {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state.clone();
+        let result = call();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+        result
+    }
+}
+
+impl Names for Newest {
+    fn state(&self) -> State {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Short names of the built-in policies of a role.
+pub fn built_in(role: Role) -> Vec<&'static str> {
+    let prefix = format!("{role}-");
+    builtin::names().filter_map(|name| name.strip_prefix(prefix.as_str())).collect()
+}
+
+fn load(services: &Services, role: Role, name: &str, config: &str) -> Result<(Arc<Loaded>, u64), PolicyError> {
+    let failed = |source| PolicyError::Load { name: name.to_owned(), role, source };
+    let component = component(role, name)?;
+    let maxima: PolicyLimits = bounds::site_maxima(role);
+    let request = Request { role, component: &component, config, grants: &[], maxima };
+    let host = Host::new(services.clone()).map_err(failed)?;
+    let prepared = host.prepare(&request).map_err(failed)?;
+    let work = prepared.about().limits.work_units;
+    Ok((prepared.activate(1), work))
+}
+
+/// The bytes of a policy: `backfill` and `scheduling-backfill` are built in, whatever looks like a path is a file.
+fn component(role: Role, name: &str) -> Result<Cow<'static, [u8]>, PolicyError> {
+    if let Some(bytes) = builtin::find(&format!("{role}-{name}")).or_else(|| builtin::find(name)) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    if !name.contains('/') && !name.ends_with(".wasm") {
+        let known = built_in(role).join(", ");
+        let known = if known.is_empty() { "none in this build".to_owned() } else { known };
+        return Err(PolicyError::Unknown { name: name.to_owned(), role, known });
+    }
+    let io = |source| PolicyError::Io { path: name.to_owned(), role, source };
+    let mut bytes = Vec::new();
+    // One byte more than the host takes, so that it refuses what is too large.
+    File::open(Path::new(name)).map_err(io)?.take(COMPONENT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(io)?;
+    Ok(Cow::Owned(bytes))
+}
+
+fn title(loaded: &Arc<Loaded>) -> String {
+    let about = loaded.about();
+    format!("{} {}", about.name, about.version)
+}
+
+/// A priority generation in the form that the core calls.
+struct Prioritizer(Arc<Loaded>);
+
+impl Priority for Prioritizer {
+    fn prioritize(&self, batch: Arc<PriorityBatch>) -> Result<Vec<i64>, Fault> {
+        self.0.priority()?.prioritize(batch)
+    }
+
+    fn explain(&self, batch: Arc<PriorityBatch>, row: u32) -> Result<Vec<Factor>, Fault> {
+        self.0.priority()?.explain(batch, row)
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the simulator: the right answers, laws 3, 7 and 11, and policies against their native twins.
+
+mod auditor;
+mod common;
+mod kth;
+mod random;
+mod simulate;
+mod small;
