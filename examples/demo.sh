@@ -62,9 +62,9 @@ say "Ten jobs"
 mkdir "$folder/work" && cp examples/jobs/*.sh "$folder/work/" && chmod -R a+rwX "$folder" && cd "$folder/work"
 submit() { # script and options -> id
     local reply
-    reply=$("$bin/ephor" --json job submit "$@")
+    reply=$("$bin/ephor" --json job submit "$@") || return 1
     reply=${reply#*\"job\":}; reply=${reply%%[,\}]*}
-    echo "${reply// /}" | tr -d '[:space:]'
+    echo "${reply//[[:space:]]/}"
 }
 hello=$(submit hello.sh);                                   echo "hello        $hello"
 array=$(submit array.sh);                                   echo "array        $array (six elements, three at a time)"

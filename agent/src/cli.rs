@@ -208,8 +208,9 @@ fn open_data(data: &Path) -> anyhow::Result<Flock<File>> {
     made.with_context(|| format!("cannot make the data folder {}", data.display()))?;
     let path = data.join("lock");
     let lock = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    Flock::lock(lock, FlockArg::LockExclusiveNonblock)
-        .map_err(|_| anyhow::anyhow!("another agent uses {}: stop it, or choose another folder with --data", data.display()))
+    Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        anyhow::anyhow!("another agent uses {}: stop it, or choose another folder with --data", data.display())
+    })
 }
 
 async fn identity(config: &Config, data: &Path, token: Option<&Token>) -> anyhow::Result<Identity> {
@@ -217,7 +218,9 @@ async fn identity(config: &Config, data: &Path, token: Option<&Token>) -> anyhow
     let simulate = config.simulate.is_some();
     let Some(identity) = Identity::load(data)? else {
         let Some(token) = token else {
-            bail!("this node has not joined a cluster: get a token with `ephor node token {name}` and pass it with --join");
+            bail!(
+                "this node has not joined a cluster: get a token with `ephor node token {name}` and pass it with --join"
+            );
         };
         let joining = Joining { token, node: name, simulate, address: config.controller.as_deref() };
         let identity = Identity::join(data, &joining).await?;
@@ -226,10 +229,17 @@ async fn identity(config: &Config, data: &Path, token: Option<&Token>) -> anyhow
     };
     let folder = data.join("identity");
     if token.is_some_and(|token| !identity.belongs_with(token)) {
-        bail!("the token is from another controller than the one joined before: remove {} to join anew", folder.display());
+        bail!(
+            "the token is from another controller than the one joined before: remove {} to join anew",
+            folder.display()
+        );
     }
     if identity.simulate != simulate {
-        bail!("{} was joined {} --simulate: use another data folder", folder.display(), if simulate { "without" } else { "with" });
+        bail!(
+            "{} was joined {} --simulate: use another data folder",
+            folder.display(),
+            if simulate { "without" } else { "with" }
+        );
     }
     if identity.node != name {
         tracing::warn!("this node is called {}, as it joined, not {name}", identity.node);

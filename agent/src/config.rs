@@ -67,7 +67,11 @@ impl Config {
         }
         ensure!(self.gpu.len() <= DEVICES_PER_NODE as usize, "there are more than {DEVICES_PER_NODE} GPUs");
         for gpu in &self.gpu {
-            ensure!(good(&gpu.kind) && good(&gpu.uuid) && gpu.mem_mib >= 0, "GPU '{}' is not described rightly", gpu.uuid);
+            ensure!(
+                good(&gpu.kind) && good(&gpu.uuid) && gpu.mem_mib >= 0,
+                "GPU '{}' is not described rightly",
+                gpu.uuid
+            );
         }
         let data = std::path::absolute(self.data.take().map_or_else(default_data, Ok)?)?;
         self.socket.get_or_insert_with(|| data.join("agent.sock"));
@@ -114,10 +118,8 @@ impl Config {
 /// What a node offers, as the wire counts it: thousandths of cores and GPUs, MiB of memory.
 pub fn capacity(cpus: u32, memory_mib: u64, gpus: usize) -> Vec<v1::Amount> {
     let amount = |resource: &str, value: i64| v1::Amount { resource: resource.into(), value };
-    let mut out = vec![
-        amount("cpu", i64::from(cpus) * 1000),
-        amount("mem", i64::try_from(memory_mib).unwrap_or(i64::MAX)),
-    ];
+    let mut out =
+        vec![amount("cpu", i64::from(cpus) * 1000), amount("mem", i64::try_from(memory_mib).unwrap_or(i64::MAX))];
     if gpus > 0 {
         out.push(amount("gpu", i64::try_from(gpus).unwrap_or(i64::MAX).saturating_mul(1000)));
     }
@@ -150,7 +152,8 @@ mod tests {
         let empty = read("").unwrap().settle(&facts).unwrap();
         assert_eq!(empty.name.as_ref(), Some(&facts.hostname));
         assert_eq!(empty.socket.unwrap().file_name().unwrap(), "agent.sock");
-        let full = read("name='n1'\ncpus=4\nconfine='walk'\n[[gpu]]\nkind='h100'\nuuid='GPU-1'\nmem_mib=80000").unwrap();
+        let full =
+            read("name='n1'\ncpus=4\nconfine='walk'\n[[gpu]]\nkind='h100'\nuuid='GPU-1'\nmem_mib=80000").unwrap();
         let register = full.introduction("n1", &facts);
         assert_eq!(register.capacity.iter().map(|a| a.value).collect::<Vec<_>>()[0], 4000);
         assert_eq!(register.devices[0].numa, -1);

@@ -46,7 +46,10 @@ impl EpochKeeper {
         let highest = match files::read(&path, 32)? {
             None => 0,
             Some(bytes) => std::str::from_utf8(&bytes).ok().and_then(|t| t.trim().parse().ok()).ok_or_else(|| {
-                anyhow::anyhow!("{} holds no number; write the controller's epoch (`ephor status`) into it", path.display())
+                anyhow::anyhow!(
+                    "{} holds no number; write the controller's epoch (`ephor status`) into it",
+                    path.display()
+                )
             })?,
         };
         Ok(Self { path, highest })

@@ -134,8 +134,7 @@ impl Identity {
         if fresh.exists() {
             std::fs::remove_dir_all(&fresh).with_context(|| format!("cannot remove {}", fresh.display()))?;
         }
-        let about =
-            About { node: self.node.clone(), address: self.address.clone(), simulate: self.simulate };
+        let about = About { node: self.node.clone(), address: self.address.clone(), simulate: self.simulate };
         let keep = || -> anyhow::Result<()> {
             std::fs::DirBuilder::new().mode(0o700).create(&fresh)?;
             files::replace(&fresh.join("key.pem"), self.key.as_bytes(), 0o600, Keep::Always)?;

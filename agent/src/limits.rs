@@ -19,6 +19,8 @@ pub const CONFIG_BYTES: u64 = 16 << 20;
 pub const MESSAGE_TEXT_BYTES: usize = 4096;
 /// Bytes of one file of a spool entry: environment and arguments at their own limits, with room to spare.
 pub const SPOOL_FILE_BYTES: u64 = 8 << 20;
+/// Folders of ended attempts that are kept for the next ones; each takes a few KiB of disk.
+pub const FREE_SPOOL_ENTRIES: usize = 1024;
 /// How wide a number in an output pattern may be padded; Slurm's bound.
 pub const PATTERN_WIDTH: usize = 10;
 /// How long connecting to the controller, or joining, may take.

@@ -57,7 +57,10 @@ impl Socket {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).with_context(|| {
-            format!("cannot listen on {}: a socket's path has at most 107 bytes, in a folder that is there", path.display())
+            format!(
+                "cannot listen on {}: a socket's path has at most 107 bytes, in a folder that is there",
+                path.display()
+            )
         })?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
         Ok(Self { listener })

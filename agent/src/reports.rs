@@ -34,7 +34,8 @@ impl Reports {
     pub fn add(&mut self, node: &str, attempt: v1::AttemptRef, what: v1::report::What) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.open.insert(number, v1::Report { number, node: node.to_owned(), attempt: Some(attempt), what: Some(what) });
+        self.open
+            .insert(number, v1::Report { number, node: node.to_owned(), attempt: Some(attempt), what: Some(what) });
         self.by_node.entry(node.to_owned()).or_default().insert(number);
         self.fresh.push_back(number);
         number

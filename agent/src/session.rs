@@ -37,7 +37,12 @@ enum Ended {
 }
 
 /// Serves the controller until `stop` is there; attempts go on whatever happens to the connection.
-pub async fn serve(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochKeeper, stop: impl Future<Output = ()>) {
+pub async fn serve(
+    endpoint: &Endpoint,
+    nodes: &mut impl Nodes,
+    epoch: &mut EpochKeeper,
+    stop: impl Future<Output = ()>,
+) {
     let mut stop = pin!(stop);
     let mut backoff = Backoff::default();
     loop {

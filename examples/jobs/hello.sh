@@ -1,5 +1,5 @@
 #!/bin/sh
-#EPHOR --name hello
+#EPHOR --job-name hello
 #EPHOR --time 1
 #EPHOR --output hello.out
 echo "hello from $EPHOR_JOB_ID on $(hostname), $(nproc) cores seen"

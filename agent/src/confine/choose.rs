@@ -34,7 +34,11 @@ pub struct Choice {
 ///
 /// # Errors
 /// A way that was asked for by name and cannot be had.
-pub fn choose(wanted: Wanted, data: &Path, probe: impl Fn(&Confinement) -> anyhow::Result<()>) -> anyhow::Result<Choice> {
+pub fn choose(
+    wanted: Wanted,
+    data: &Path,
+    probe: impl Fn(&Confinement) -> anyhow::Result<()>,
+) -> anyhow::Result<Choice> {
     let name = group_name(data);
     let ways: &[Wanted] = match wanted {
         Wanted::Auto => &[Wanted::CgroupV2, Wanted::CgroupV1],
@@ -46,7 +50,9 @@ pub fn choose(wanted: Wanted, data: &Path, probe: impl Fn(&Confinement) -> anyho
     for way in ways {
         match attempt(*way, &name, &probe) {
             Ok(base) => return Ok(Choice { base, notes }),
-            Err(e) if wanted != Wanted::Auto => return Err(e.context("the confinement that was asked for cannot be had")),
+            Err(e) if wanted != Wanted::Auto => {
+                return Err(e.context("the confinement that was asked for cannot be had"));
+            }
             Err(e) => notes.push(format!("{e:#}")),
         }
     }
@@ -59,7 +65,11 @@ fn group_name(data: &Path) -> String {
     format!("ephor-agent-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3])
 }
 
-fn attempt(way: Wanted, name: &str, probe: &impl Fn(&Confinement) -> anyhow::Result<()>) -> anyhow::Result<Confinement> {
+fn attempt(
+    way: Wanted,
+    name: &str,
+    probe: &impl Fn(&Confinement) -> anyhow::Result<()>,
+) -> anyhow::Result<Confinement> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").context("cannot read /proc/self/mounts")?;
     let own = std::fs::read_to_string("/proc/self/cgroup").context("cannot read /proc/self/cgroup")?;
     let base = match way {

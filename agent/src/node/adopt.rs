@@ -30,7 +30,7 @@ pub fn find(entry: &Entry) -> Result<Found, SpoolError> {
         return Ok(Found::Ended(began, status));
     }
     let Some(claim) = claim else { return Ok(Found::Unclaimed) };
-    if let Some(process) = Process::find(claim.pid, claim.start) {
+    if let Some(process) = Process::find(claim.process(), claim.start) {
         return Ok(Found::Running(process, claim.began_ms));
     }
     // It may have ended between the two looks.

@@ -101,7 +101,7 @@ impl Worker {
             Task::Adopt(key) => (key, self.adopt(key, true)),
             Task::Settle(key) => (key, self.adopt(key, false)),
             Task::Remove(key) => {
-                if let Err(e) = self.spool.entry(key).remove() {
+                if let Err(e) = self.spool.retire(key) {
                     tracing::error!(attempt = %key, "{e}");
                 }
                 self.confinement(key).remove();
@@ -133,7 +133,8 @@ impl Worker {
 
     fn spawn(&self, key: AttemptKey) -> Result<Event, String> {
         let began_ms = now_ms();
-        let process = self.shim.spawn(self.spool.entry(key).folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
+        let process =
+            self.shim.spawn(self.spool.entry(key).folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
         Ok(Event::Started { key, process, began_ms })
     }
 
@@ -141,7 +142,9 @@ impl Worker {
         let entry = self.spool.entry(key);
         match find(&entry).map_err(|e| e.to_string())? {
             Found::Unclaimed if may_start => self.spawn(key),
-            Found::Unclaimed => Err("the shim ended before it could take the attempt; is the agent's disk full?".into()),
+            Found::Unclaimed => {
+                Err("the shim ended before it could take the attempt; is the agent's disk full?".into())
+            }
             Found::Running(process, began_ms) => {
                 // An agent that was killed may have written an order and not passed it on.
                 if entry.end_order().is_ok_and(|end| end.is_some()) {

@@ -62,7 +62,7 @@ fn hold(entry: &Entry) -> Result<Held, SpoolError> {
     let began_ms = now_ms();
     let pid = Pid::this();
     let start = Stat::of(pid).map_or(0, |s| s.start);
-    if !entry.claim(Claim { pid, start, began_ms })? {
+    if !entry.claim(Claim { pid: pid.as_raw(), start, began_ms })? {
         return Ok(Held::ByAnother);
     }
     let failed = |why: String| Status::unstarted(EndCause::LaunchFailed, why, now_ms());

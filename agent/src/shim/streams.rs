@@ -27,7 +27,11 @@ pub fn open(order: &Order) -> Result<(), String> {
 fn create(path: &str, order: &Order) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true);
-    if order.append { options.append(true) } else { options.write(true).truncate(true) };
+    if order.append {
+        options.append(true)
+    } else {
+        options.write(true).truncate(true)
+    };
     options.open(path)
 }
 

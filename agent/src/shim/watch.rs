@@ -118,7 +118,15 @@ impl Watch {
         let (exit_code, exit_signal) = self.exit.unwrap_or_default();
         let cause = if message.is_empty() { EndCause::Exited } else { EndCause::LaunchFailed };
         let (cpu_ms, peak_mem_mib) = usage();
-        Status { ended_ms: now_ms(), exit_code, exit_signal, cause: self.cause.unwrap_or(cause), message, cpu_ms, peak_mem_mib }
+        Status {
+            ended_ms: now_ms(),
+            exit_code,
+            exit_signal,
+            cause: self.cause.unwrap_or(cause),
+            message,
+            cpu_ms,
+            peak_mem_mib,
+        }
     }
 }
 

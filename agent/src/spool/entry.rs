@@ -2,28 +2,31 @@
 
 use super::format::{EndOrder, Order, Status, decode, encode};
 use super::{SpoolError, read_file};
-use crate::files::{self, Keep};
+use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Files that an entry can hold, besides ones that were just being replaced.
-const FILES: [&str; 5] = ["launch", "script", "pid", "end", "status"];
-
-/// Version of the text in `pid`.
-const CLAIM_FORM: &str = "1";
-
 /// Which process holds an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The shim.
-    pub pid: Pid,
+    /// Number of the shim.
+    pub pid: i32,
     /// When it started, in clock ticks since boot: tells it from a later process of the same number.
     pub start: u64,
     /// When the attempt began, in milliseconds since 1970.
     pub began_ms: i64,
+}
+
+impl Claim {
+    /// The shim.
+    pub fn process(&self) -> Pid {
+        Pid::from_raw(self.pid)
+    }
 }
 
 /// The folder of one attempt.
@@ -57,31 +60,28 @@ impl Entry {
         self.get("launch")?.ok_or_else(|| SpoolError::io("read", &self.folder.join("launch"), missing()))
     }
 
-    /// Takes the attempt; `false`: another process has it.
+    /// Takes the attempt; `false`: another process has it, or had it.
     ///
     /// # Errors
     /// What the file system says.
     pub fn claim(&self, claim: Claim) -> Result<bool, SpoolError> {
-        let text = format!("{CLAIM_FORM} {} {} {}", claim.pid, claim.start, claim.began_ms);
-        let path = self.folder.join("pid");
-        match std::os::unix::fs::symlink(text, &path) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            done => done.map(|()| true).map_err(|e| SpoolError::io("make", &path, e)),
+        let launch = self.folder.join("launch");
+        let file = File::open(&launch).map_err(|e| SpoolError::io("open", &launch, e))?;
+        // Given back when it goes out of scope: between look and claim no other shim gets in.
+        let _lock =
+            Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| SpoolError::io("lock", &launch, e.into()))?;
+        if self.claimed()?.is_some() {
+            return Ok(false);
         }
+        self.put("pid", &claim).map(|()| true)
     }
 
-    /// Who has it; `None`: nobody has started it.
+    /// Who has it, or had it; `None`: nobody has started it.
     ///
     /// # Errors
-    /// What the file system says, or a text of another form.
+    /// What the file system says, or a file that does not read.
     pub fn claimed(&self) -> Result<Option<Claim>, SpoolError> {
-        let path = self.folder.join("pid");
-        let text = match std::fs::read_link(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|e| SpoolError::io("read", &path, e))?,
-        };
-        let claim = text.to_str().and_then(parse_claim);
-        claim.map(Some).ok_or_else(|| SpoolError::io("read", &path, io::ErrorKind::InvalidData.into()))
+        self.get("pid")
     }
 
     /// How it ended; `None`: it has not.
@@ -116,20 +116,31 @@ impl Entry {
         self.put("end", end)
     }
 
-    /// Removes the entry; one that is not there is fine.
+    /// Makes the folder ready for another attempt. Files are kept to be written over: making and removing files by
+    /// the thousand is what file systems are slowest at. Not so the script: it was its user's, who may have given it a
+    /// second name.
     ///
     /// # Errors
     /// What the file system says.
-    pub fn remove(&self) -> Result<(), SpoolError> {
-        for file in FILES {
-            // What cannot be removed keeps the folder, and the slower way below tells why.
-            let _ = std::fs::remove_file(self.folder.join(file));
+    pub(super) fn reset(&self) -> Result<(), SpoolError> {
+        let fail = |e| SpoolError::io("reset", &self.folder, e);
+        for file in ["script", "end"] {
+            missing_is_fine(std::fs::remove_file(self.folder.join(file))).map_err(fail)?;
         }
-        match std::fs::remove_dir(&self.folder) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(_) => std::fs::remove_dir_all(&self.folder).map_err(|e| SpoolError::io("remove", &self.folder, e)),
-            Ok(()) => Ok(()),
+        for file in ["pid", "status"] {
+            missing_is_fine(std::fs::rename(self.folder.join(file), self.fresh(file))).map_err(fail)?;
         }
+        Ok(())
+    }
+
+    /// Writes what to run, before anybody can see the entry.
+    pub(super) fn set_order(&self, order: &Order) -> io::Result<()> {
+        write_over(&self.folder.join("launch"), &encode(order).map_err(io::Error::other)?)
+    }
+
+    /// The name under which a file is written before it is there.
+    fn fresh(&self, file: &str) -> PathBuf {
+        self.folder.join(format!("{file}.new"))
     }
 
     fn get<T: DeserializeOwned>(&self, file: &str) -> Result<Option<T>, SpoolError> {
@@ -141,12 +152,25 @@ impl Entry {
     fn put<T: Serialize>(&self, file: &str, value: &T) -> Result<(), SpoolError> {
         let path = self.folder.join(file);
         let bytes = encode(value).map_err(|source| SpoolError::Format { path: path.clone(), source })?;
-        files::replace(&path, &bytes, 0o600, Keep::UntilReboot).map_err(|e| SpoolError::io("write", &path, e))
+        let fresh = self.fresh(file);
+        write_over(&fresh, &bytes)
+            .and_then(|()| std::fs::rename(&fresh, &path))
+            .map_err(|e| SpoolError::io("write", &path, e))
     }
 }
 
-fn parse_claim(text: &str) -> Option<Claim> {
-    let [CLAIM_FORM, pid, start, began] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
-    let pid = Pid::from_raw(pid.parse().ok()?);
-    Some(Claim { pid, start: start.parse().ok()?, began_ms: began.parse().ok()? })
+/// Writes a file, over what it held before. It is never emptied first: that would make some file systems write it
+/// to the disk at once.
+fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    let length = bytes.len() as u64;
+    if file.metadata()?.len() > length { file.set_len(length) } else { Ok(()) }
+}
+
+fn missing_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
 }

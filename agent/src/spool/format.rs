@@ -96,7 +96,9 @@ impl Status {
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     /// Written by a version that this one does not know.
-    #[error("it has form {0}, but this version reads form {VERSION}: agent and shim must be of versions that go together")]
+    #[error(
+        "it has form {0}, but this version reads form {VERSION}: agent and shim must be of versions that go together"
+    )]
     Version(u16),
     /// Cut off or changed.
     #[error("it is damaged: {0}")]

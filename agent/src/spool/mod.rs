@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | `launch` | agent, before anything starts | what to run ([`Order`]) |
 //! | `script` | agent, owned by the user | the script's text |
-//! | `pid` | shim, first of all | which process holds the attempt ([`Claim`]); a link, because making one is atomic and exclusive |
+//! | `pid` | shim, first of all | which process holds the attempt ([`Claim`]) |
 //! | `end` | agent | that the attempt is to be ended ([`EndOrder`]); the shim reads it when it gets SIGTERM |
 //! | `status` | shim, last of all | how it ended ([`Status`]) |
 //!
 //! Whoever makes `pid` runs the attempt, and nobody can make it twice: that is what "at most once" rests on (law 8).
-//! An entry comes up whole, by rename. Nothing here waits for the disk: what a power cut could tear belongs to a boot
+//! Entries and the files that appear in them later come up whole, by rename. A folder that is done with is kept for
+//! the next attempt (`.free-N`), with its files to be written over. Nothing here waits for the disk: what a power cut could tear belongs to a boot
 //! that is over, and entries of an earlier boot are thrown away.
 
 mod entry;
@@ -19,15 +20,18 @@ pub use entry::{Claim, Entry};
 pub use format::{EndOrder, FormatError, Order, Program, Status, User};
 
 use crate::files::{self, Keep};
-use crate::limits::SPOOL_FILE_BYTES;
+use crate::limits::{FREE_SPOOL_ENTRIES, SPOOL_FILE_BYTES};
 use ephor_model::{AttemptKey, JobId};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Begins the name of an entry that is not whole yet.
 const UNFINISHED: &str = ".new-";
+/// Begins the name of a folder that waits for an attempt.
+const FREE: &str = ".free-";
 
 /// Why the spool could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +62,18 @@ impl SpoolError {
     }
 }
 
-/// All attempts of one agent.
+/// All attempts of one agent. Copies mean the same one.
 #[derive(Clone, Debug)]
 pub struct Spool {
     folder: PathBuf,
+    free: Arc<Mutex<Free>>,
+}
+
+/// Folders that wait for an attempt, by the number in their name.
+#[derive(Debug, Default)]
+struct Free {
+    waiting: Vec<u64>,
+    next: u64,
 }
 
 impl Spool {
@@ -70,13 +82,13 @@ impl Spool {
     /// # Errors
     /// What the file system says.
     pub fn open(data: &Path, boot_id: &str) -> Result<Self, SpoolError> {
-        let spool = Self { folder: data.join("spool") };
+        let spool = Self { folder: data.join("spool"), free: Arc::default() };
         make_folder(&spool.folder).map_err(|e| SpoolError::io("make", &spool.folder, e))?;
         let stamp = data.join("boot_id");
         let known = files::read(&stamp, 256).map_err(|e| SpoolError::io("read", &stamp, e))?;
         let same_boot = known.as_deref() == Some(boot_id.as_bytes());
         for name in spool.names()? {
-            if !same_boot || name.starts_with(UNFINISHED) {
+            if !same_boot || parse_key(&name).is_none() {
                 let path = spool.folder.join(name);
                 std::fs::remove_dir_all(&path).map_err(|e| SpoolError::io("remove", &path, e))?;
             }
@@ -115,7 +127,7 @@ impl Spool {
     /// What the file system says; then there is no entry.
     pub fn create(&self, key: AttemptKey, order: &Order, script: Option<&[u8]>) -> Result<bool, SpoolError> {
         let path = self.folder.join(format!("{UNFINISHED}{key}"));
-        let made = self.fill(&path, order, script).and_then(|()| std::fs::rename(&path, self.folder.join(key.to_string())));
+        let made = self.fill(&path, order, script).and_then(|()| std::fs::rename(&path, self.entry(key).folder()));
         let Err(error) = made else { return Ok(true) };
         // A half-made entry is also removed at the next start; nothing hangs on it.
         let _ = std::fs::remove_dir_all(&path);
@@ -127,15 +139,48 @@ impl Spool {
     }
 
     fn fill(&self, path: &Path, order: &Order, script: Option<&[u8]>) -> io::Result<()> {
-        make_folder(path)?;
-        let mut launch = new_file(&path.join("launch"), 0o600)?;
-        launch.write_all(&format::encode(order).map_err(io::Error::other)?)?;
+        match self.free().waiting.pop() {
+            Some(number) => std::fs::rename(self.free_folder(number), path)?,
+            None => make_folder(path)?,
+        }
+        Entry::at(path.to_owned()).set_order(order)?;
         let Some(text) = script else { return Ok(()) };
-        let mut script = new_file(&path.join("script"), 0o700)?;
+        let mut script = OpenOptions::new().write(true).create_new(true).mode(0o700).open(path.join("script"))?;
         if let Some(user) = &order.user {
             std::os::unix::fs::fchown(&script, Some(user.uid), Some(user.gid))?;
         }
         script.write_all(text)
+    }
+
+    /// Takes the entry of an attempt away, at one stroke; one that is not there is fine.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn retire(&self, key: AttemptKey) -> Result<(), SpoolError> {
+        let number = {
+            let mut free = self.free();
+            free.next += 1;
+            free.next
+        };
+        let (entry, folder) = (self.entry(key), self.free_folder(number));
+        match std::fs::rename(entry.folder(), &folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            moved => moved.map_err(|e| SpoolError::io("retire", entry.folder(), e))?,
+        }
+        let mut free = self.free();
+        if free.waiting.len() < FREE_SPOOL_ENTRIES && Entry::at(folder.clone()).reset().is_ok() {
+            free.waiting.push(number);
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&folder).map_err(|e| SpoolError::io("remove", &folder, e))
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free_folder(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{FREE}{number}"))
     }
 }
 
@@ -145,10 +190,6 @@ fn make_folder(path: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done,
     }
-}
-
-fn new_file(path: &Path, mode: u32) -> io::Result<std::fs::File> {
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 fn parse_key(name: &str) -> Option<AttemptKey> {
@@ -164,7 +205,6 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, SpoolError> {
 mod tests {
     use super::*;
     use crate::confine::Confinement;
-    use nix::unistd::Pid;
 
     pub(crate) fn order() -> Order {
         Order {
@@ -194,14 +234,24 @@ mod tests {
         let entry = spool.entry(key);
         assert_eq!(entry.order().unwrap().environment, ["A=1"]);
         assert!(entry.script().exists());
-        let claim = Claim { pid: Pid::from_raw(5), start: 77, began_ms: 99 };
+        let claim = Claim { pid: 5, start: 77, began_ms: 99 };
         assert!(entry.claim(claim).unwrap());
-        assert!(!entry.claim(Claim { pid: Pid::from_raw(6), ..claim }).unwrap());
+        assert!(!entry.claim(Claim { pid: 6, ..claim }).unwrap());
         assert_eq!(entry.claimed().unwrap(), Some(claim));
         assert!(entry.status().unwrap().is_none() && entry.end_order().unwrap().is_none());
-        entry.remove().unwrap();
-        entry.remove().unwrap();
+        entry.set_status(&Status::unstarted(ephor_model::EndCause::Exited, "", 1)).unwrap();
+        spool.retire(key).unwrap();
+        spool.retire(key).unwrap();
         assert_eq!(spool.attempts().unwrap(), []);
+
+        // The next attempt gets the folder, and finds nothing of the last one in it.
+        let next = AttemptKey { job: JobId(13), number: 1 };
+        let shorter = Order { environment: Vec::new(), ..order() };
+        assert!(spool.create(next, &shorter, None).unwrap());
+        assert_eq!(spool.names().unwrap(), ["13.1"]);
+        let entry = spool.entry(next);
+        assert_eq!(entry.order().unwrap(), shorter);
+        assert!(entry.claimed().unwrap().is_none() && entry.status().unwrap().is_none() && !entry.script().exists());
     }
 
     #[test]
@@ -211,6 +261,7 @@ mod tests {
         let key = AttemptKey { job: JobId(1), number: 1 };
         spool.create(key, &order(), None).unwrap();
         std::fs::create_dir(folder.path().join("spool/.new-2.1")).unwrap();
+        std::fs::create_dir(folder.path().join("spool/.free-7")).unwrap();
         assert_eq!(Spool::open(folder.path(), "boot 1").unwrap().names().unwrap(), ["1.1"]);
         assert!(Spool::open(folder.path(), "boot 2").unwrap().names().unwrap().is_empty());
     }

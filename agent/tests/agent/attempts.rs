@@ -83,7 +83,7 @@ async fn what_cannot_start_says_why() {
         assert_eq!(ended.cause, "launch-failed", "{why}");
         assert!(ended.message.contains(why), "{} should tell of {why}", ended.message);
     }
-    until("no entry is left", || world.data().join("spool").read_dir().unwrap().next().is_none()).await;
+    until("no entry is left", || world.spool_is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,8 +42,7 @@ async fn a_wrong_or_used_token_leaves_nothing_behind() {
     let other = World::new().await;
     // Uses it up from another folder.
     let token = Token::parse(&used).unwrap();
-    let joining =
-        ephor_agent::identity::Joining { token: &token, node: "n2", simulate: false, address: None };
+    let joining = ephor_agent::identity::Joining { token: &token, node: "n2", simulate: false, address: None };
     std::fs::create_dir(other.data()).unwrap();
     let identity = ephor_agent::identity::Identity::join(&other.data(), &joining).await.unwrap();
     assert_eq!(identity.node, "n2");

@@ -24,7 +24,7 @@ async fn a_killed_agent_takes_its_attempts_over_again() {
     assert_eq!(session.ended(1).await.exit_code, 4);
     std::fs::write(world.path("go2"), "").unwrap();
     assert_eq!(session.ended(2).await.exit_code, 5);
-    until("no entry is left", || world.data().join("spool").read_dir().unwrap().next().is_none()).await;
+    until("no entry is left", || world.spool_is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +119,7 @@ async fn what_the_controller_does_not_know_is_ended() {
     let unknown: Vec<_> = (1..=2).filter_map(|job| attempt(job, 1)).collect();
     assert!(register.running.contains(&unknown[0]));
     session.welcome("n1", &unknown);
-    until("no entry is left", || world.data().join("spool").read_dir().unwrap().next().is_none()).await;
+    until("no entry is left", || world.spool_is_empty()).await;
     assert!(!alive(&pid));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::controller::{Controller, Say, Session};
 use crate::wait::until;
+use ephor_agent::spool::Entry;
 use ephor_proto::v1;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -48,14 +49,19 @@ impl World {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
+    /// Whether the spool holds no attempt: folders that wait for one do not count.
+    pub fn spool_is_empty(&self) -> bool {
+        let names = std::fs::read_dir(self.data().join("spool")).unwrap();
+        names.map(|e| e.unwrap().file_name()).all(|name| name.to_str().unwrap().starts_with(".free-"))
+    }
+
     pub fn entry(&self, name: &str) -> PathBuf {
         self.data().join("spool").join(name)
     }
 
     /// Number of the shim that holds an attempt.
     pub fn shim(&self, name: &str) -> Option<Pid> {
-        let claim = std::fs::read_link(self.entry(name).join("pid")).ok()?;
-        Some(Pid::from_raw(claim.to_str()?.split(' ').nth(1)?.parse().unwrap()))
+        Entry::at(self.entry(name)).claimed().unwrap().map(|claim| claim.process())
     }
 
     fn command(&self, options: &[&str]) -> Command {

@@ -36,6 +36,8 @@ pub struct Replica {
     pub cluster: Cluster,
     pending: BTreeMap<JobId, Pending>,
     order: BTreeSet<Rank>,
+    /// Those of `order` that came since the last accepted cycle.
+    arrived: BTreeSet<Rank>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
@@ -162,6 +164,7 @@ impl Replica {
     fn forget(&mut self, id: JobId) {
         if let Some(pending) = self.pending.remove(&id) {
             self.order.remove(&pending.rank);
+            self.arrived.remove(&pending.rank);
             self.unranked.remove(&id);
             self.priorities.remove(&id);
             // Its entry among the timed jobs, where it has one, is skipped when its time comes.
@@ -178,8 +181,14 @@ impl Replica {
             self.timed.pop_first();
             if let Some(pending) = self.pending.get(&id) {
                 self.order.insert(pending.rank);
+                self.arrived.insert(pending.rank);
             }
         }
+    }
+
+    /// A cycle was accepted: from now on others count as having arrived.
+    pub fn settle_arrivals(&mut self) {
+        self.arrived.clear();
     }
 
     /// When the next job's begin time comes.
@@ -203,6 +212,12 @@ impl Replica {
         self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
 
+    /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
+    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
+    }
+
     /// The rows for a priority call: all pending jobs, or those that have no priority yet.
     pub fn priority_batch(&self, state: &State, now: Timestamp, all: bool) -> PriorityBatch {
         let ids: Vec<JobId> = match all {
@@ -218,9 +233,13 @@ impl Replica {
         for (id, value) in values {
             let Some(pending) = self.pending.get_mut(&id) else { continue };
             let was_in = self.order.remove(&pending.rank);
+            let had_arrived = self.arrived.remove(&pending.rank);
             pending.rank.1 = Reverse(value);
             if was_in {
                 self.order.insert(pending.rank);
+            }
+            if had_arrived {
+                self.arrived.insert(pending.rank);
             }
             self.priorities.insert(id, value);
             self.unranked.remove(&id);

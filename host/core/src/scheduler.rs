@@ -17,6 +17,8 @@ pub struct Scheduler {
     causes: Vec<Cause>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
+    /// The last cycle ended with its budget: some jobs were not looked at.
+    incomplete: bool,
     /// All pending jobs get a new priority after this long; 0: at every cycle.
     pub recalculate_every: Span,
 }
@@ -29,6 +31,7 @@ impl Scheduler {
             causes: vec![Cause::Settings],
             outcomes: Vec::new(),
             ranked_at: None,
+            incomplete: false,
             recalculate_every: Span::seconds(60),
         }
     }
@@ -101,6 +104,8 @@ impl Scheduler {
         let values = policy.prioritize(batch.clone())?;
         if all {
             self.ranked_at = Some(now);
+            // Another order may have another head: what was refused in its favour deserves a new look.
+            self.causes.push(Cause::Settings);
         }
         self.replica.set_priorities(batch.rows.iter().map(|r| r.job).zip(values));
         Ok(())
@@ -115,13 +120,18 @@ impl Scheduler {
         work: u64,
         policy: &mut dyn Scheduling,
     ) -> Result<Plan, Fault> {
+        if self.incomplete {
+            self.causes.push(Cause::Settings);
+        }
         let replica = std::mem::take(&mut self.replica);
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
         match policy.schedule(cycle) {
             (cycle, Ok(())) => {
-                let (replica, plan) = cycle.finish();
+                let (mut replica, plan) = cycle.finish();
+                replica.settle_arrivals();
                 self.replica = replica;
                 self.causes.clear();
+                self.incomplete = plan.out_of_budget;
                 Ok(plan)
             }
             (cycle, Err(fault)) => {

@@ -26,24 +26,24 @@ pub enum PolicyError {
         known: String,
     },
     /// The component's file cannot be read.
-    #[error("cannot read the {role} policy '{path}': {source}")]
+    #[error("cannot read the {role} policy '{path}': {why}")]
     Io {
         /// The file.
         path: String,
         /// The role.
         role: Role,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// The host does not take it.
-    #[error("the {role} policy '{name}' cannot be used: {source}")]
+    #[error("the {role} policy '{name}' cannot be used: {why}")]
     Load {
         /// As it was named.
         name: String,
         /// The role.
         role: Role,
         /// Why.
-        source: LoadError,
+        why: LoadError,
     },
 }
 
@@ -118,7 +118,7 @@ pub fn built_in(role: Role) -> Vec<&'static str> {
 }
 
 fn load(services: &Services, role: Role, name: &str, config: &str) -> Result<(Arc<Loaded>, u64), PolicyError> {
-    let failed = |source| PolicyError::Load { name: name.to_owned(), role, source };
+    let failed = |why| PolicyError::Load { name: name.to_owned(), role, why };
     let component = component(role, name)?;
     let maxima: PolicyLimits = bounds::site_maxima(role);
     let request = Request { role, component: &component, config, grants: &[], maxima };
@@ -138,7 +138,7 @@ fn component(role: Role, name: &str) -> Result<Cow<'static, [u8]>, PolicyError> 
         let known = if known.is_empty() { "none in this build".to_owned() } else { known };
         return Err(PolicyError::Unknown { name: name.to_owned(), role, known });
     }
-    let io = |source| PolicyError::Io { path: name.to_owned(), role, source };
+    let io = |why| PolicyError::Io { path: name.to_owned(), role, why };
     let mut bytes = Vec::new();
     // One byte more than the host takes, so that it refuses what is too large.
     File::open(Path::new(name)).map_err(io)?.take(COMPONENT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(io)?;

@@ -12,20 +12,20 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be opened or read.
-    #[error("cannot read the trace '{}': {source}", path.display())]
+    #[error("cannot read the trace '{}': {why}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// It begins like gzip and is not, or is cut off.
-    #[error("the trace '{}' begins like a gzip file but cannot be unpacked: {source}", path.display())]
+    #[error("the trace '{}' begins like a gzip file but cannot be unpacked: {why}", path.display())]
     Gzip {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        source: io::Error,
+        why: io::Error,
     },
     /// It is larger than [`TRACE_BYTES`].
     #[error("the trace '{}' has more than {TRACE_BYTES} bytes of text; cut it into parts", path.display())]
@@ -40,13 +40,13 @@ pub enum ReadError {
 /// # Errors
 /// See [`ReadError`].
 pub fn trace(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let io = |source| ReadError::Io { path: path.to_owned(), source };
+    let io = |why| ReadError::Io { path: path.to_owned(), why };
     let file = File::open(path).map_err(io)?;
     let bytes = bounded(file, path, io)?;
     if !bytes.starts_with(&GZIP_MAGIC) {
         return Ok(bytes);
     }
-    bounded(MultiGzDecoder::new(bytes.as_slice()), path, |source| ReadError::Gzip { path: path.to_owned(), source })
+    bounded(MultiGzDecoder::new(bytes.as_slice()), path, |why| ReadError::Gzip { path: path.to_owned(), why })
 }
 
 fn bounded(from: impl Read, path: &Path, fail: impl FnOnce(io::Error) -> ReadError) -> Result<Vec<u8>, ReadError> {

@@ -35,20 +35,20 @@ pub enum SimulateError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The trace is not in a known format.
-    #[error("the trace '{}' is not in the Standard Workload Format: {source}", path.display())]
+    #[error("the trace '{}' is not in the Standard Workload Format: {why}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: SwfError,
+        why: SwfError,
     },
     /// A job of it cannot be simulated.
-    #[error("the trace '{}' cannot be simulated: {source}", path.display())]
+    #[error("the trace '{}' cannot be simulated: {why}", path.display())]
     Job {
         /// The file.
         path: PathBuf,
         /// Which and why.
-        source: BadSubmit,
+        why: BadSubmit,
     },
     /// The number of processors.
     #[error("{0}")]
@@ -79,7 +79,7 @@ pub fn simulate(options: &Options, observer: &mut dyn Observer) -> Result<Report
     let log = log(&options.trace)?;
     let processors = processors(options.processors, &log)?;
     let workload = Workload::of_swf(&log, processors, options.estimates)
-        .map_err(|source| SimulateError::Job { path: options.trace.clone(), source })?;
+        .map_err(|why| SimulateError::Job { path: options.trace.clone(), why })?;
     let (mut policies, chosen) = Policies::load(&options.scheduling, options.priority.as_deref(), &options.settings)?;
     let prepare_s = began.elapsed().as_secs_f64();
 
@@ -101,7 +101,7 @@ pub fn simulate(options: &Options, observer: &mut dyn Observer) -> Result<Report
 
 fn log(path: &Path) -> Result<Swf, SimulateError> {
     let text = read::trace(path)?;
-    Swf::parse(&text).map_err(|source| SimulateError::Format { path: path.to_owned(), source })
+    Swf::parse(&text).map_err(|why| SimulateError::Format { path: path.to_owned(), why })
 }
 
 fn processors(given: Option<u32>, log: &Swf) -> Result<u32, SimulateError> {

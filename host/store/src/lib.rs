@@ -20,7 +20,7 @@ pub use error::StoreError;
 pub use history::{History, HistoryJob};
 pub use live::{LiveStore, OpenOptions, Report, verify};
 
-use ephor_core::{State, Stamped};
+use ephor_core::{Stamped, State};
 use ephor_model::{Digest, Epoch, Span};
 use std::path::Path;
 use std::sync::Arc;

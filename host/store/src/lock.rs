@@ -21,7 +21,8 @@ impl FolderLock {
         let path = folder.join(NAME);
         let fail = |e| StoreError::io(&path, e);
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(fail)?;
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

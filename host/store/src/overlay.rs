@@ -86,7 +86,9 @@ impl StorageBackend for Overlay {
             over.pages.split_off(&length.div_ceil(PAGE));
             // The rest of the last page reads as zeros if the file grows again.
             let place = (length % PAGE) as usize;
-            if place > 0 && let Some(page) = over.pages.get_mut(&(length / PAGE)) {
+            if place > 0
+                && let Some(page) = over.pages.get_mut(&(length / PAGE))
+            {
                 page[place..].fill(0);
             }
         }

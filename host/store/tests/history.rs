@@ -87,7 +87,7 @@ fn appending_again_changes_nothing_and_the_last_attempt_counts() {
     assert_eq!(history.query(&Filter { user: Some("ann".into()), ..Filter::default() }).unwrap().jobs.len(), 1);
     // After a restore of an older copy the id was given again.
     let mut other = job.clone();
-    other.submitted = Timestamp(900);
+    other.submitted = Timestamp(950);
     other.owner.name = "bob".into();
     history.append(&[other.clone()]).unwrap();
     assert_eq!(history.query(&Filter::default()).unwrap().jobs, [other]);

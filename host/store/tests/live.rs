@@ -6,7 +6,7 @@ use common::{Cluster, assert_same, blob, digest};
 use ephor_core::State;
 use ephor_core::command::Command;
 use ephor_model::{Digest, Epoch, JobId};
-use ephor_store::{CommitBatch, LiveStore, OpenOptions, Retention, Store, StoreError, Tidied, verify};
+use ephor_store::{CommitBatch, History, LiveStore, OpenOptions, Retention, Store, StoreError, Tidied, verify};
 use std::path::Path;
 
 fn open(folder: &Path) -> LiveStore {
@@ -156,6 +156,33 @@ fn a_file_that_lost_its_content_is_no_new_cluster() {
     std::fs::remove_file(&file).unwrap();
     std::fs::write(folder.path().join("live.redb.new"), &store[..100]).unwrap();
     open(folder.path());
+}
+
+#[test]
+fn files_of_other_versions_say_so() {
+    const META: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("meta");
+    for (format, text) in [(2u32, "has format 2 and this version knows up to 1"), (0, "has format 0")] {
+        let folder = tempfile::tempdir().unwrap();
+        drop((open(folder.path()), History::open(folder.path()).unwrap()));
+        for name in ["live.redb", "history.redb"] {
+            let db = redb::Database::open(folder.path().join(name)).unwrap();
+            let txn = db.begin_write().unwrap();
+            txn.open_table(META).unwrap().insert("format", format.to_le_bytes().as_slice()).unwrap();
+            txn.commit().unwrap();
+        }
+        let errors = [
+            LiveStore::open(folder.path(), &OpenOptions::default()).unwrap_err(),
+            verify(&folder.path().join("live.redb")).unwrap_err(),
+            History::open(folder.path()).unwrap_err(),
+        ];
+        for error in errors {
+            let expected = match format {
+                2 => matches!(error, StoreError::Newer { .. }),
+                _ => matches!(error, StoreError::Older { .. }),
+            };
+            assert!(expected && error.to_string().contains(text), "{error}");
+        }
+    }
 }
 
 #[test]

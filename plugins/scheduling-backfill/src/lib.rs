@@ -9,7 +9,7 @@
 mod config;
 
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cycle, Keep, Outcome, Refusal, Scheduling, Scope, StopRule};
+use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Refusal, Scheduling, Scope, StopRule};
 
 pub use config::{Config, Reservations};
 
@@ -29,17 +29,7 @@ impl Scheduling for Backfill {
             promises_left: config.reservations.0,
             tries_left: if config.max_tested == 0 { u64::MAX } else { u64::from(config.max_tested) },
         };
-        let mut size = FIRST_WINDOW.min(config.window);
-        let mut after = None;
-        loop {
-            let window = cycle.next(Scope::All, after, size);
-            let Some(&last) = window.last() else { return };
-            if plan.work_through(&window).is_none() {
-                return;
-            }
-            after = Some(last);
-            size = size.saturating_mul(4).min(config.window);
-        }
+        plan.run(config.window);
     }
 }
 
@@ -52,15 +42,39 @@ struct Plan<'a, C: Cycle> {
 }
 
 impl<C: Cycle> Plan<'_, C> {
-    /// Starts, promises and backfills the jobs of one window. None: this cycle is over.
-    fn work_through(&mut self, mut jobs: &[Row]) -> Option<()> {
+    /// Works through the queue, window by window. None: this cycle was over before its end.
+    fn run(&mut self, largest_window: u32) -> Option<()> {
+        // Where jobs came and nothing came free, those that waited before still do: behind the promises only the new
+        // ones need a try, so that a long queue costs nothing when somebody submits.
+        let only_arrivals = self.cycle.causes().iter().all(|cause| matches!(cause, Cause::Arrived(_)));
+        let mut size = FIRST_WINDOW.min(largest_window);
+        let mut scope = Scope::All;
+        let mut after = None;
+        loop {
+            let window = self.cycle.next(scope, after, size);
+            after = Some(*window.last()?);
+            size = size.saturating_mul(4).min(largest_window);
+            let (promised, rest) = self.promise_in_order(&window)?;
+            if self.promises_left == 0 && only_arrivals && scope == Scope::All {
+                scope = Scope::Arrived;
+                after = promised.or(after);
+                continue;
+            }
+            self.backfill(rest)?;
+        }
+    }
+
+    /// Starts jobs in order and promises a start to those that must wait, as long as there are promises to give; the
+    /// last job that got one, and the jobs that are left for backfilling.
+    fn promise_in_order<'w>(&mut self, mut jobs: &'w [Row]) -> Option<(Option<Row>, &'w [Row])> {
+        let mut promised = None;
         while self.promises_left > 0 && !jobs.is_empty() {
-            let waiting = self.start_until_one_waits(jobs)?;
-            let Some(at) = waiting else { return Some(()) };
+            let Some(at) = self.start_until_one_waits(jobs)? else { return Some((promised, &[])) };
             self.promise(jobs[at])?;
+            promised = Some(jobs[at]);
             jobs = &jobs[at + 1..];
         }
-        self.backfill(jobs)
+        Some((promised, jobs))
     }
 
     /// Starts jobs in order; the position of the first that must wait.

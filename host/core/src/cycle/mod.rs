@@ -13,7 +13,7 @@ pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, Stop
 
 use crate::replica::{Rank, Replica};
 use crate::state::State;
-use ephor_model::{Allocation, JobId, NodeId, ReasonCode, Span, Timestamp};
+use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
 use savepoints::Savepoint;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ pub struct Cycle {
     rows: BTreeMap<JobId, u32>,
     attempts: Vec<JobId>,
     nodes: Vec<NodeId>,
-    queues: Vec<ephor_model::QueueId>,
+    queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
     starts: Vec<PlannedStart>,
@@ -172,16 +172,32 @@ impl Cycle {
             },
         };
         let only = match scope {
-            Scope::All => None,
+            Scope::All | Scope::Arrived => None,
             Scope::Queue(row) => match self.queues.get(row as usize) {
                 Some(queue) => Some(*queue),
                 None => return Vec::new(),
             },
         };
+        let most = n.min(WINDOW) as usize;
+        let (found, looked) = match scope {
+            Scope::Arrived => self.window(self.replica.arrived_after(after), only, most),
+            Scope::All | Scope::Queue(_) => self.window(self.replica.order_after(after), only, most),
+        };
+        self.work.0 -= looked;
+        found.into_iter().map(|job| self.row_of(job)).collect()
+    }
+
+    /// The first `most` of these that this cycle has not started or held, and how many were looked at.
+    fn window<'a>(
+        &self,
+        ranks: impl Iterator<Item = &'a Rank>,
+        only: Option<QueueId>,
+        most: usize,
+    ) -> (Vec<JobId>, u64) {
         let mut found = Vec::new();
         let mut looked = 0;
-        for rank in self.replica.order_after(after) {
-            if found.len() >= n.min(WINDOW) as usize || looked >= self.work.0 {
+        for rank in ranks {
+            if found.len() >= most || looked >= self.work.0 {
                 break;
             }
             looked += 1;
@@ -191,8 +207,7 @@ impl Cycle {
                 found.push(job);
             }
         }
-        self.work.0 -= looked;
-        found.into_iter().map(|job| self.row_of(job)).collect()
+        (found, looked)
     }
 
     /// Starts a job now, if it fits.

@@ -47,6 +47,8 @@ pub enum Scope {
     All,
     /// Those of one queue, by row.
     Queue(u32),
+    /// Those that became eligible since the last accepted cycle.
+    Arrived,
 }
 
 /// How long a reservation lives.

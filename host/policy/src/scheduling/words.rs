@@ -38,6 +38,7 @@ pub fn scope(scope: wit::Scope) -> Scope {
     match scope {
         wit::Scope::All => Scope::All,
         wit::Scope::Queue(row) => Scope::Queue(row),
+        wit::Scope::Arrived => Scope::Arrived,
     }
 }
 

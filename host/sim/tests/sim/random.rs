@@ -1,7 +1,7 @@
 //! Small random logs: the twins agree, the plan that EASY makes is what a plain sketch of EASY says, and all is audited.
 
 use crate::common::native::{Easy, EasyByWindow};
-use crate::common::{run, seconds, workload};
+use crate::common::{no_policies, run, seconds, workload};
 use ephor_core::scheduler::FirstComeFirstServed;
 use ephor_model::Role;
 use ephor_policy::{Host, Loaded, Request, Scheduler, Services, bounds, builtin};
@@ -82,8 +82,7 @@ fn sketch(rows: &[Row], processors: i64, backfill: bool) -> Vec<Option<i64>> {
 fn built_in() -> Option<(Policies, Policies)> {
     static LOADED: OnceLock<Option<[Arc<Loaded>; 2]>> = OnceLock::new();
     let loaded = LOADED.get_or_init(|| {
-        if ephor_sim::policies::built_in(Role::Scheduling).is_empty() {
-            println!("skipped: no policies are built in; `make build` makes them first");
+        if no_policies() {
             return None;
         }
         let host = Host::new(Services::default()).unwrap();

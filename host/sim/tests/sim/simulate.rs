@@ -1,9 +1,6 @@
 //! The whole way from a file to a report, through the Wasm policies, and what goes wrong on it.
 
-use crate::common::{run, seconds, swf_text, trace, workload};
-use ephor_core::Stamped;
-use ephor_sim::auditor::Auditor;
-use ephor_sim::driver::Observer;
+use crate::common::{Recorder, no_policies, run, seconds, swf_text, trace, workload};
 use ephor_sim::policies::Policies;
 use ephor_sim::report::Report;
 use ephor_sim::settings::Settings;
@@ -38,31 +35,14 @@ fn small() -> String {
 }
 
 fn report(options: &Options) -> Report {
-    let mut audit = Audit(Auditor::default());
-    let report = simulate(options, &mut audit).unwrap();
-    assert_eq!(audit.0.findings(), &[] as &[String]);
+    let mut recorder = Recorder::default();
+    let report = simulate(options, &mut recorder).unwrap();
+    assert_eq!(recorder.auditor.findings(), &[] as &[String]);
     report
-}
-
-struct Audit(Auditor);
-
-impl Observer for Audit {
-    fn events(&mut self, events: &[Stamped]) {
-        self.0.observe(events);
-    }
 }
 
 fn error(options: &Options) -> String {
     simulate(options, &mut ()).unwrap_err().to_string()
-}
-
-/// Without built policies (`make plugins`) there is nothing to test here.
-fn no_policies() -> bool {
-    let none = ephor_sim::policies::built_in(ephor_model::Role::Scheduling).is_empty();
-    if none {
-        println!("skipped: no policies are built in; `make build` makes them first");
-    }
-    none
 }
 
 #[test]

@@ -216,7 +216,10 @@ impl History {
         &self.path
     }
 
-    fn in_transaction(&self, work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), StoreError> {
+    fn in_transaction(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<(), StoreError> {
         write(&self.db, work).map_err(|e| {
             self.closed.store(true, Ordering::Release);
             self.redb(e)
@@ -265,10 +268,7 @@ fn make(db: &Database, path: &Path) -> Result<(), StoreError> {
     made.map_err(|e| StoreError::redb(path, e))
 }
 
-fn write(
-    db: &Database,
-    work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
-) -> Result<(), redb::Error> {
+fn write(db: &Database, work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), redb::Error> {
     let mut txn = db.begin_write()?;
     // Twice the cost of a plain commit, which is paid once for many jobs; in return a large history opens at once
     // after a crash.

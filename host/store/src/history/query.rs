@@ -108,9 +108,10 @@ impl History {
 impl Filter {
     fn wants(&self, head: &Head<'_>) -> bool {
         let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
-        let user = self.user.as_deref().is_none_or(|user| {
-            user == head.owner.name || user.parse::<u32>().is_ok_and(|uid| uid == head.owner.uid.0)
-        });
+        let user = self
+            .user
+            .as_deref()
+            .is_none_or(|user| user == head.owner.name || user.parse::<u32>().is_ok_and(|uid| uid == head.owner.uid.0));
         user && is(&self.account, head.account)
             && is(&self.queue, head.queue)
             && is(&self.name, head.name)

@@ -110,7 +110,8 @@ impl HistoryJob {
             None if waits => None,
             None => element.last.clone(),
         };
-        let array = spec.array.as_ref().map(|a| ArrayPlace { array: job.id, index: a.index(ordinal).unwrap_or(ordinal) });
+        let array =
+            spec.array.as_ref().map(|a| ArrayPlace { array: job.id, index: a.index(ordinal).unwrap_or(ordinal) });
         Some(Self {
             id,
             array,

@@ -13,13 +13,13 @@ use crate::{CommitBatch, EventRun, Loaded, Reader, Retention, Store, Tidied, cod
 use ephor_core::{Row, RowKey, Stamped, State};
 use ephor_model::{Digest, Epoch, Timestamp};
 use events::EventBatch;
-pub use verify::{Report, verify};
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableHandle};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tables::{BLOB_USES, BLOBS, CHECKPOINT, EVENTS, META, ROWS, StoreMeta};
+pub use verify::{Report, verify};
 
 /// Name of the file in the data folder.
 pub const FILE: &str = "live.redb";
@@ -74,13 +74,10 @@ impl LiveStore {
     /// # Errors
     /// The folder is in use, the file is damaged, of another version or a backup, or cannot be read or written.
     pub fn open(folder: &Path, options: &OpenOptions) -> Result<Self, StoreError> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|e| StoreError::io(folder, e))?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| StoreError::io(folder, e))?;
         let lock = FolderLock::take(folder)?;
-        let backend = files::open_or_make(folder, FILE, |backend, path| make(&database(backend, path, options)?, path))?;
+        let backend =
+            files::open_or_make(folder, FILE, |backend, path| make(&database(backend, path, options)?, path))?;
         Self::open_made(backend, folder.join(FILE), Some(lock), options)
     }
 
@@ -253,12 +250,19 @@ impl Shared {
 
     fn load(&self, txn: &ReadTransaction) -> Result<State, StoreError> {
         let table = txn.open_table(ROWS).map_err(|e| self.redb(e))?;
-        let mut rows: Vec<(RowKey, Row)> = Vec::new();
-        for entry in table.iter().map_err(|e| self.redb(e))? {
-            let (key, value) = entry.map_err(|e| self.redb(e))?;
-            rows.push(self.decode_row(key.value(), value.value())?);
+        let mut entries = table.iter().map_err(|e| self.redb(e))?;
+        // Row by row into the state, so that a large cluster is not in memory twice.
+        let mut failed = None;
+        let rows = std::iter::from_fn(|| {
+            let row = entries.next()?.map_err(|e| self.redb(e));
+            let row = row.and_then(|(key, value)| self.decode_row(key.value(), value.value()));
+            row.map_err(|e| failed = Some(e)).ok()
+        });
+        let state = State::from_rows(rows);
+        match failed {
+            Some(error) => Err(error),
+            None => state.map_err(|what| self.damaged(what)),
         }
-        State::from_rows(rows).map_err(|what| self.damaged(what))
     }
 
     fn decode_row(&self, key: &[u8], value: &[u8]) -> Result<(RowKey, Row), StoreError> {

@@ -201,7 +201,8 @@ impl Shared {
         }
         if stored != *uses {
             let wrong = stored.keys().chain(uses.keys()).find(|d| stored.get(d) != uses.get(d));
-            report.problem(|| format!("the number of uses of blob {} is not right", wrong.copied().unwrap_or_default()));
+            report
+                .problem(|| format!("the number of uses of blob {} is not right", wrong.copied().unwrap_or_default()));
         }
         let mut missing: BTreeSet<_> = uses.keys().copied().collect();
         for entry in blobs.iter().map_err(|e| self.redb(e))? {

@@ -56,7 +56,8 @@ impl Cluster {
 
     pub fn register(&mut self, number: u64, boot: u64) {
         let capacity = Amounts::new().with(ResourceId::CPU, 64_000).with(ResourceId::MEM, 1 << 20);
-        let spec = NodeSpec { name: format!("n{number}"), capacity, boot_id: format!("boot {boot}"), ..NodeSpec::default() };
+        let spec =
+            NodeSpec { name: format!("n{number}"), capacity, boot_id: format!("boot {boot}"), ..NodeSpec::default() };
         self.execute(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new() }));
     }
 
@@ -72,7 +73,9 @@ impl Cluster {
         spec.requeue = Some(b % 3 == 0);
         spec.array = (a % 4 == 0).then(|| ArraySpec::parse(&format!("0-{}:2", b % 9)).unwrap());
         let known: Vec<JobId> = self.state.jobs.keys().copied().collect();
-        if b % 5 == 0 && let Some(other) = known.get(a as usize % known.len().max(1)) {
+        if b % 5 == 0
+            && let Some(other) = known.get(a as usize % known.len().max(1))
+        {
             let kind = DependencyKind::NAMES[a as usize % 4].0;
             spec.dependencies.push(Dependency { kind, job: *other });
         }
@@ -93,7 +96,12 @@ impl Cluster {
 
     /// One thing that happens, as the numbers say. Much of it is refused, as in life.
     pub fn happen(&mut self, what: u8, a: u64, b: u64, name: &str) {
-        let ids: Vec<JobId> = self.state.jobs.values().flat_map(|e| (0..e.elements.len() as u64).map(|i| JobId(e.job.id.0 + i))).collect();
+        let ids: Vec<JobId> = self
+            .state
+            .jobs
+            .values()
+            .flat_map(|e| (0..e.elements.len() as u64).map(|i| JobId(e.job.id.0 + i)))
+            .collect();
         let job = ids.get(a as usize % ids.len().max(1)).copied().unwrap_or(JobId(a));
         let attempts: Vec<AttemptKey> = self.state.attempts.values().map(|at| at.key).collect();
         let attempt = attempts.get(a as usize % attempts.len().max(1)).copied();

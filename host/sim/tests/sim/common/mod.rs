@@ -76,3 +76,12 @@ pub fn trace(name: &str) -> Option<PathBuf> {
     println!("skipped: there is no ../shared/traces/{name} beside the project");
     None
 }
+
+/// Whether this build has no policies in it (`make plugins` was not run); prints a line then.
+pub fn no_policies() -> bool {
+    let none = ephor_sim::policies::built_in(ephor_model::Role::Scheduling).is_empty();
+    if none {
+        println!("skipped: no policies are built in; `make build` makes them first");
+    }
+    none
+}
