@@ -295,10 +295,12 @@ impl Drop for TestCluster {
     fn drop(&mut self) {
         // What still runs of the test's jobs ends with it: shims outlive their agent by design.
         let live = self.json(&["job", "list"]);
-        let ids: Vec<String> =
-            live["jobs"].as_array().into_iter().flatten().map(|j| j["display_id"].to_string()).collect();
-        for id in ids {
-            let _ = self.ephor(&["job", "cancel", id.trim_matches('"')]);
+        let running = live["jobs"].as_array().into_iter().flatten().filter(|j| j["state"] != "PENDING");
+        let ids: Vec<String> = running.map(|j| j["display_id"].as_str().unwrap_or_default().to_owned()).collect();
+        if !ids.is_empty() {
+            let mut args = vec!["job", "cancel"];
+            args.extend(ids.iter().map(String::as_str));
+            let _ = self.ephor(&args);
         }
         self.agents.values().for_each(|a| a.signal(Signal::SIGTERM));
         end_shims(self.folder());

@@ -43,7 +43,7 @@ fn activate(cluster: &TestCluster, slot: &str, fault: &str) {
 }
 
 fn faults(cluster: &TestCluster, slot: &str) -> u64 {
-    cluster.json(&["policy", "show", slot])["faults"].as_u64().unwrap_or(0)
+    cluster.json(&["policy", "show", slot])["policies"][0]["faults"].as_u64().unwrap_or(0)
 }
 
 #[test]

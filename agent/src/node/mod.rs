@@ -172,7 +172,8 @@ impl Node {
 
 impl Nodes for Node {
     fn registrations(&self) -> Vec<v1::Register> {
-        let running = self.held.iter().filter(|(_, h)| h.ended.is_none()).map(|(key, _)| wire(*key)).collect();
+        // An end that was not acknowledged counts: who leaves it out says that the attempt is gone.
+        let running = self.held.keys().map(|key| wire(*key)).collect();
         vec![v1::Register { running, ..self.introduction.clone() }]
     }
 

@@ -108,10 +108,8 @@ fn length(launch: &v1::Launch) -> Duration {
 impl Nodes for Simulation {
     fn registrations(&self) -> Vec<v1::Register> {
         let mut running = vec![Vec::new(); self.nodes.len()];
-        for ((node, job, attempt), sleeper) in &self.held {
-            if sleeper.ended.is_none() {
-                running[*node as usize].push(v1::AttemptRef { job: *job, attempt: *attempt });
-            }
+        for (node, job, attempt) in self.held.keys() {
+            running[*node as usize].push(v1::AttemptRef { job: *job, attempt: *attempt });
         }
         let introduce = |(node, running): (&VirtualNode, Vec<v1::AttemptRef>)| v1::Register {
             node: node.name.clone(),

@@ -24,7 +24,7 @@ pub struct Sim {
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     /// Processors of the cluster [default: what the header of the trace says]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     processors: Option<u32>,
     /// Scheduling policy: fifo, backfill, or a component's file
     #[arg(long, value_name = "NAME|FILE.wasm", default_value = "backfill")]

@@ -1,5 +1,7 @@
 //! `ephor job` as a process, against a controller that gives fixed answers.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
 mod fake;
 
 use ephor_proto::v1::{JobAction, JobRef};

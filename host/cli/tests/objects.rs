@@ -1,5 +1,7 @@
 //! `ephor apply`, `export`, `queue`, `user`, `node`, `policy`, `backup` as processes, against fixed answers.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
 mod fake;
 
 use fake::Fake;

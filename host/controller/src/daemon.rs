@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use ephor_core::Command;
 use ephor_model::{Role, Span, limits};
 use ephor_policy::{Host, Services as PolicyServices, bounds};
-use ephor_store::{History, LiveStore, OpenOptions, Reader, Store, StoreError};
+use ephor_store::{History, LiveStore, OpenOptions, Reader, Retention, Store, StoreError};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -129,6 +129,7 @@ impl Controller {
         let (fail, failed) = oneshot::channel();
         let sequencer = Sequencer {
             store: Box::new(store),
+            retention: Retention { bytes: config.event_retention_bytes, age: None },
             state: loaded.state,
             asks: asked,
             snapshot,

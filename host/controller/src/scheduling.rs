@@ -2,9 +2,9 @@
 
 use crate::counters::{add, raise};
 use crate::handle::Handle;
-use ephor_core::cycle::Plan;
+use ephor_core::cycle::{NOTES, Note, Plan};
 use ephor_core::roles::{Priority, Scheduling};
-use ephor_core::scheduler::{FirstComeFirstServed, Scheduler};
+use ephor_core::scheduler::{FirstComeFirstServed, Notes, Scheduler};
 use ephor_core::{Command, Reply, Stamped, State};
 use ephor_model::{JobId, ReasonCode, Span, Timestamp, limits};
 use ephor_placement::{Placing, Work};
@@ -21,7 +21,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// What reaches the scheduler thread.
 pub(crate) enum SchedulerMail {
     /// A commit: its events, and the state after it.
-    Committed(Arc<Vec<Stamped>>, State),
+    Committed(Arc<Vec<Stamped>>, Box<State>),
     /// A question about a job.
     Explain(ExplainRequest),
     /// A cycle is due.
@@ -75,7 +75,8 @@ pub(crate) fn run(
 ) {
     let mut scheduler = Scheduler::new(&state);
     scheduler.recalculate_every = settings.recalculate_every;
-    let mut thread = Thread { handle, policies, settings, scheduler, state, decided_by: String::new() };
+    let mut thread =
+        Thread { handle, policies, settings, scheduler, state, decided_by: String::new(), notes: Notes::new() };
     loop {
         let due = thread.scheduler.due(handle.now());
         if !due {
@@ -106,6 +107,7 @@ struct Thread<'a> {
     scheduler: Scheduler,
     state: State,
     decided_by: String,
+    notes: Notes,
 }
 
 impl Thread<'_> {
@@ -117,7 +119,7 @@ impl Thread<'_> {
     fn read(&mut self, message: SchedulerMail) {
         match message {
             SchedulerMail::Committed(events, state) => {
-                self.state = state;
+                self.state = *state;
                 self.scheduler.observe(&events, &self.state);
             }
             SchedulerMail::Wake => self.scheduler.wake(),
@@ -159,8 +161,7 @@ impl Thread<'_> {
         }
         add(&counters.cycles, 1);
         let Some(plan) = plan else {
-            self.scheduler.pause();
-            self.decided_by = "no scheduling policy works: nothing starts".into();
+            self.pause();
             return true;
         };
         let took = begun.elapsed().as_micros() as u64;
@@ -169,12 +170,39 @@ impl Thread<'_> {
         self.hand_over(plan)
     }
 
+    /// No policy made a plan: nothing starts until something changes, and everybody can read why.
+    fn pause(&mut self) {
+        self.scheduler.pause();
+        self.decided_by = "none: no scheduling policy works".into();
+        let text = "no scheduling policy works, and this site pauses then; see 'ephor policy show scheduling'";
+        let waiting: Vec<JobId> = self.scheduler.replica().order_after(None).take(NOTES).map(|rank| rank.3).collect();
+        for job in waiting {
+            let code = ReasonCode::SchedulingPaused;
+            self.notes.insert(job, Note { code, text: text.into(), said: None, earliest: None });
+        }
+        self.publish_notes();
+    }
+
+    fn publish_notes(&mut self) {
+        if self.notes.len() > NOTES {
+            let replica = self.scheduler.replica();
+            let waiting = self.notes.iter().filter(|(job, _)| replica.pending(**job).is_some()).take(NOTES);
+            self.notes = waiting.map(|(job, note)| (*job, note.clone())).collect();
+        }
+        self.handle.notes.store(Arc::new(self.notes.clone()));
+    }
+
     fn hand_over(&mut self, plan: Plan) -> bool {
         let Plan { groups, notes, out_of_budget } = plan;
         if out_of_budget {
             tracing::warn!("the cycle used all of its work units; what it planned so far stands");
         }
-        self.handle.notes.store(Arc::new(notes));
+        for start in groups.iter().flat_map(|group| &group.starts) {
+            self.notes.remove(&start.job);
+        }
+        // A cycle that looked only at new jobs leaves what is known of the others.
+        self.notes.extend(notes);
+        self.publish_notes();
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut groups = groups.into_iter().peekable();
         while groups.peek().is_some() {

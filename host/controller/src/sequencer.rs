@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use ephor_core::decide::{Batch, execute};
 use ephor_core::{Reply, State};
 use ephor_model::{Digest, limits};
-use ephor_store::{CommitBatch, Store, StoreError};
+use ephor_store::{CommitBatch, Retention, Store, StoreError};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 /// What the thread works with.
 pub(crate) struct Sequencer {
     pub(crate) store: Box<dyn Store>,
+    pub(crate) retention: Retention,
     pub(crate) state: State,
     pub(crate) asks: mpsc::Receiver<Ask>,
     pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
@@ -71,6 +72,8 @@ impl Sequencer {
             // A caller that went away has no use for its answer; what it asked for is done all the same.
             let _ = answer.send(reply);
         }
+        // A small step, after the answers: old events go once a checkpoint holds what they did.
+        self.store.tidy(&self.state, &self.retention)?;
         Ok(())
     }
 
@@ -90,6 +93,6 @@ impl Sequencer {
         self.snapshot.store(Arc::new(Snapshot { state: self.state.clone() }));
         self.sessions.committed(&events, &self.state);
         // The scheduler ends after the sequencer; a missing one only means that the controller is stopping.
-        let _ = self.scheduler.send(SchedulerMail::Committed(events, self.state.clone()));
+        let _ = self.scheduler.send(SchedulerMail::Committed(events, Box::new(self.state.clone())));
     }
 }

@@ -162,8 +162,11 @@ pub struct ClusterView {
     /// The state.
     pub state: State,
     /// Answers whether a draft could ever run: `Some(why not)`.
-    pub never_runs: Box<dyn Fn(&State, &Draft) -> Option<String> + Send + Sync>,
+    pub never_runs: NeverRuns,
 }
+
+/// Says why a draft could never run; `None` where it could.
+pub type NeverRuns = Box<dyn Fn(&State, &Draft) -> Option<String> + Send + Sync>;
 
 /// One row of a priority batch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use crate::roles::{Fault, Priority, Scheduling};
 use crate::state::State;
 use ephor_model::{JobId, Span, Timestamp};
 use ephor_placement::Placing;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// See the module.
@@ -181,5 +180,5 @@ fn stops_the_queue(outcome: &Outcome) -> bool {
     }
 }
 
-/// Notes of the last cycle, by job.
-pub type Notes = BTreeMap<JobId, Note>;
+/// Why jobs wait, by job, as the last cycle that looked at each found. A clone is cheap.
+pub type Notes = imbl::OrdMap<JobId, Note>;

@@ -74,7 +74,7 @@ impl Cluster {
             shapes: vec![unknown.clone()],
             shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
             classes: Vec::new(),
-            class_ids: HashMap::default(),
+            class_ids: Default::default(),
             running: BTreeMap::new(),
             ends: BTreeSet::new(),
             reservations: BTreeMap::new(),

@@ -1,4 +1,5 @@
 //! The built-in policies through the host: they load, decide what they should, and fall back as the law says.
+#![allow(clippy::unwrap_used, reason = "a test may panic, and so may its helpers")]
 
 mod common;
 

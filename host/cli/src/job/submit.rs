@@ -51,7 +51,7 @@ impl Submit {
     ///
     /// # Errors
     /// Script or options are wrong, the job was refused, or no controller answers.
-    pub fn run(self: Box<Self>, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let wrapped = self.options.0.iter().any(|given| given.option == JobOption::Wrap);
         let mut words = self.words;
         let mut script = "the script".to_owned();

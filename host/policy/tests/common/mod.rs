@@ -1,5 +1,6 @@
 //! What the tests of the policy host share: built components, a host, and a small cluster.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test may panic, and so may its helpers")]
 
 use ephor_core::command::{NodeReport, Objects};
 use ephor_core::cycle::{Cause, Cycle};

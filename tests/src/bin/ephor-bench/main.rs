@@ -18,8 +18,8 @@ type Bench = (&'static str, fn() -> anyhow::Result<Vec<Figure>>);
 const ALL: &[Bench] = &[
     ("submit_1_client", || submits::run("submit_1_client", 1, 1, 1_000)),
     ("submit_8_clients", || submits::run("submit_8_clients", 8, 1, 6_000)),
-    ("submit_64_clients", || submits::run("submit_64_clients", 64, 1, 20_000)),
-    ("submit_64_clients_pipelined", || submits::run("submit_64_clients_pipelined", 64, 8, 30_000)),
+    ("submit_64_clients", || submits::run("submit_64_clients", 64, 1, 10_000)),
+    ("submit_64_clients_pipelined", || submits::run("submit_64_clients_pipelined", 64, 8, 15_000)),
     ("submit_to_finish_2_slots", || finish::throughput("submit_to_finish_2_slots", 2, 1_000)),
     ("submit_to_finish_512_slots", || finish::throughput("submit_to_finish_512_slots", 512, 2_000)),
     ("submit_to_end_idle", finish::idle),
