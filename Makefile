@@ -54,7 +54,8 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path plugins/Cargo.toml
 	$(CARGO) fmt --all --check --manifest-path tests/hostile/Cargo.toml
-	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings -A clippy::unwrap_used
+	$(CARGO) clippy $(PROFILE) --workspace --lib --bins -- -D warnings
 
 clean:
 	$(CARGO) clean

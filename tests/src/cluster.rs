@@ -110,7 +110,7 @@ impl TestCluster {
 
     /// SIGKILL for the controller.
     pub fn kill_controller(&mut self) {
-        self.controller.take().map(Process::kill9);
+        self.controller.take().into_iter().for_each(Process::kill9);
     }
 
     /// SIGTERM for the controller, and waits for its end.
@@ -165,7 +165,7 @@ impl TestCluster {
 
     /// SIGKILL for an agent.
     pub fn kill_agent(&mut self, name: &str) {
-        self.agents.remove(name).map(Process::kill9);
+        self.agents.remove(name).into_iter().for_each(Process::kill9);
     }
 
     /// Waits until so many nodes are up.

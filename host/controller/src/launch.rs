@@ -37,7 +37,6 @@ pub(crate) fn message(state: &State, attempt: &Attempt, parts: Parts) -> Option<
     let argv = match &spec.payload {
         Payload::Script { args } | Payload::Argv(args) => args.clone(),
     };
-    let default_output = if index.is_some() { "ephor-%A_%a.out" } else { "ephor-%j.out" };
     Some(v1::Launch {
         node: state.node_name(first.node),
         attempt: Some(v1::AttemptRef { job: attempt.key.job.0, attempt: attempt.key.number }),
@@ -50,7 +49,7 @@ pub(crate) fn message(state: &State, attempt: &Attempt, parts: Parts) -> Option<
         environment,
         work_dir: spec.work_dir.clone(),
         stdin: spec.stdin.clone(),
-        stdout: spec.stdout.clone().unwrap_or_else(|| default_output.to_owned()),
+        stdout: spec.output_pattern().to_owned(),
         stderr: spec.stderr.clone(),
         append: spec.open_mode == OpenMode::Append,
         time_limit: spec.time_limit.map(|t| t.0),

@@ -173,6 +173,7 @@ impl Thread<'_> {
     /// No policy made a plan: nothing starts until something changes, and everybody can read why.
     fn pause(&mut self) {
         self.scheduler.pause();
+        self.scheduler.replica_mut().advance(self.handle.now());
         self.decided_by = "none: no scheduling policy works".into();
         let text = "no scheduling policy works, and this site pauses then; see 'ephor policy show scheduling'";
         let waiting: Vec<JobId> = self.scheduler.replica().order_after(None).take(NOTES).map(|rank| rank.3).collect();

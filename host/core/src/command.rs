@@ -85,7 +85,7 @@ pub enum Command {
     SetFading(Fading),
     /// Fade the ledger if boundaries have passed.
     Fade,
-    /// Finished jobs are in the history: forget them. Those that are not finished or not charged stay.
+    /// Finished jobs are in the history: forget them. Those that are not finished stay.
     Forget(Vec<JobId>),
     /// Open a join token.
     IssueToken {

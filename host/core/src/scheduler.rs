@@ -63,8 +63,9 @@ impl Scheduler {
         self.outcomes = outcomes;
     }
 
-    /// Makes the next cycle due, as after a change of generation.
+    /// Makes the next cycle due, as after a change of generation; all priorities are worked out anew in it.
     pub fn wake(&mut self) {
+        self.ranked_at = None;
         self.causes.push(Cause::Settings);
     }
 

@@ -57,9 +57,9 @@ pub(crate) struct StoreMeta {
 
 impl StoreMeta {
     /// Reads it; `None` where the table is empty.
-    pub(crate) fn read<'a>(
+    pub(crate) fn read(
         table: &impl ReadableTable<&'static str, &'static [u8]>,
-        path: &'a Path,
+        path: &Path,
     ) -> Result<Option<Self>, StoreError> {
         let get = |key: &str| -> Result<Option<Vec<u8>>, StoreError> {
             Ok(table.get(key).map_err(|e| StoreError::redb(path, e))?.map(|v| v.value().to_vec()))
