@@ -41,7 +41,7 @@ test: build hostile
 	$(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 bench: build
-	$(CARGO) run $(PROFILE) -q -p ephor-tests --bin ephor-bench -- $(if $(ONLY),--only $(ONLY))
+	target/release/ephor-bench $(if $(ONLY),--only $(ONLY))
 
 check-long: build hostile
 	EPHOR_LONG=1 PROPTEST_CASES=20000 $(CARGO) test $(PROFILE) --workspace --no-fail-fast
