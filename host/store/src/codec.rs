@@ -10,7 +10,6 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let out = vec![VERSION];
     // Proof: postcard into a growing vector fails only on sequences of unknown length, and every sequence of the
     // records is a slice, a vector or a string.
-    #[allow(clippy::expect_used)]
     postcard::to_extend(value, out).expect("records have sequences of known length only")
 }
 
