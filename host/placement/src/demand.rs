@@ -90,6 +90,8 @@ impl Demand {
             GpuRequest::PerNode(n) => demand.gpus_per_node = n,
             GpuRequest::PerTask(n) => demand.gpus_per_task = n,
             GpuRequest::Total(n) => demand.gpus_in_all = n,
+            // A share has a GPU of its own until shares are told apart.
+            GpuRequest::Share(_) => demand.gpus_per_node = 1,
         }
         Ok(demand)
     }

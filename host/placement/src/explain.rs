@@ -166,8 +166,7 @@ impl Cluster {
         if id != ResourceId::GPU {
             return shape.amount_of(level, id);
         }
-        let asked = class.need.request.gpu_type.as_ref();
-        let fits = |kind: &usize| asked.is_none_or(|asked| *asked == shape.kinds[*kind]);
+        let fits = |kind: &usize| class.need.request.takes_gpu_type(&shape.kinds[*kind]);
         (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum()
     }
 
@@ -188,11 +187,10 @@ impl Sieve<'_> {
     fn failure(&self, failed: &Failed) -> String {
         let n = failed.nodes;
         let (is, lacks, has) = if n == 1 { ("is", "lacks", "has") } else { ("are", "lack", "have") };
-        let gpu = self.class.need.request.gpu_type.as_deref();
+        let gpu = self.class.need.request.gpu_types.as_slice();
         let too_little = |id: ResourceId, asked: i64, free: &str| {
             let (asked, most) = (wording::amount(id, asked), wording::amount(id, failed.most));
-            let kind = if id == ResourceId::GPU { gpu } else { None };
-            let kind = kind.map_or(String::new(), |kind| format!(" of type {kind}"));
+            let kind = if id == ResourceId::GPU { wording::of_types(gpu) } else { String::new() };
             format!("{n} {has} too little{free}: asks {asked}{kind}, most is {most}")
         };
         match &failed.condition {

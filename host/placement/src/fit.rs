@@ -48,8 +48,8 @@ impl Fitting {
         }
         let mut gpu_columns = SmallVec::new();
         if demand.asks_gpus() {
-            let fits = |kind: &String| need.request.gpu_type.as_ref().is_none_or(|asked| asked == kind);
-            gpu_columns.extend((0..shape.kinds.len()).filter(|k| fits(&shape.kinds[*k])).map(|k| shape.kind_column(k)));
+            let fits = |k: &usize| need.request.takes_gpu_type(&shape.kinds[*k]);
+            gpu_columns.extend((0..shape.kinds.len()).filter(fits).map(|k| shape.kind_column(k)));
         }
         Some(Self { draws, gpu_columns })
     }

@@ -155,7 +155,7 @@ impl Cluster {
         if let GpuRequest::Total(_) = request.gpus {
             amounts.set(ResourceId::GPU, i64::from(pick.gpus) * WHOLE_GPU);
         }
-        let gpus = (amounts.get(ResourceId::GPU) / WHOLE_GPU) as u32;
+        let gpus = ((amounts.get(ResourceId::GPU) + WHOLE_GPU - 1) / WHOLE_GPU) as u32;
         let devices = match &class.fittings[node.shape.0 as usize] {
             Some(fitting) if gpus > 0 => {
                 node.choose_devices(shape, &fitting.gpu_columns, &node.profile.lowest(start, until), gpus)

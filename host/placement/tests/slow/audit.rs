@@ -48,7 +48,7 @@ pub fn answers(need: &Need, nodes: &BTreeMap<NodeId, NodeView>, allocation: &All
         }
         let devices: BTreeSet<u32> = part.devices.iter().copied().collect();
         let right =
-            |d: &u32| request.gpu_type.as_ref().is_none_or(|asked| view.devices.get(*d as usize) == Some(asked));
+            |d: &u32| view.devices.get(*d as usize).map_or(request.gpu_types.is_empty(), |k| request.takes_gpu_type(k));
         let right_devices = devices.iter().filter(|d| right(d)).count() as u32;
         gpus += right_devices;
         if devices.len() != part.devices.len()

@@ -99,7 +99,7 @@ impl Twin {
             return None;
         }
         let least_gpus = |name: &String| frees.iter().map(|f| f.kinds[name]).min().unwrap_or(0).max(0);
-        let right = all.kinds.keys().filter(|name| request.gpu_type.as_ref().is_none_or(|asked| asked == *name));
+        let right = all.kinds.keys().filter(|name| request.takes_gpu_type(name));
         let gpus = right.map(least_gpus).sum::<i64>();
         let room = |tasks: u32| {
             let mut asked = request.per_task().scaled(i64::from(tasks));
