@@ -130,6 +130,19 @@ impl Cluster {
         Some(free)
     }
 
+    /// Thousandths free of each GPU of a node at the latest time told, by index: of those in shared use what is left, of
+    /// those that a running job holds none. Reservations do not count: their devices are not decided.
+    pub fn free_devices(&self, id: NodeId) -> Vec<i64> {
+        let Some(node) = self.nodes.get(id.0 as usize).filter(|n| n.known.is_some()) else { return Vec::new() };
+        let count = self.shapes[node.shape.0 as usize].devices.len() as u32;
+        (0..count).map(|device| node.free_device(device, self.now)).collect()
+    }
+
+    /// The nodes that are up and have room for a useful part of a class when they are empty, ascending.
+    pub fn suitable(&self, class: ClassId) -> impl Iterator<Item = NodeId> + '_ {
+        self.classes.get(class.0 as usize).into_iter().flat_map(|class| class.eligible.iter())
+    }
+
     /// The capacity of all nodes together, down and drained ones included.
     pub fn total_capacity(&self) -> Amounts {
         let mut all = Amounts::new();

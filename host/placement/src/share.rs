@@ -112,6 +112,15 @@ impl Node {
         })
     }
 
+    /// Thousandths of a device that no running job holds at a time.
+    pub fn free_device(&self, device: u32, time: Timestamp) -> i64 {
+        match self.taken.get(device as usize) {
+            None | Some(0) => WHOLE_GPU,
+            Some(_) if self.runs(device) => WHOLE_GPU - self.held_at(device, time),
+            Some(_) => 0,
+        }
+    }
+
     /// Times after `after` at which there may be room for something more, in no order, some more than once.
     pub fn changes(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         let sharing = self.sharers.iter().flat_map(|s| [s.from, s.until]);
