@@ -44,6 +44,7 @@ mod place;
 mod placing;
 mod profile;
 mod shape;
+mod share;
 mod start;
 mod undo;
 mod wording;

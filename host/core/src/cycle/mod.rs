@@ -3,6 +3,7 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod devices;
 mod plan;
 mod refusals;
 mod savepoints;
@@ -46,6 +47,8 @@ pub struct Cycle {
     /// Rows of `attempts` and `nodes`, from the first look on.
     attempts: OnceCell<Vec<JobId>>,
     nodes: OnceCell<Vec<NodeId>>,
+    /// Worked out when first asked for.
+    devices: OnceCell<devices::Devices>,
     queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
@@ -79,14 +82,16 @@ impl Cycle {
         causes: Vec<Cause>,
         outcomes: Vec<bool>,
     ) -> Box<Self> {
+        let mut work = Work(work);
         replica.advance(now);
+        replica.unpark_helped(&mut work);
         let base = replica.cluster.savepoint();
         let queues = state.queues.keys().copied().collect();
         Box::new(Self {
             replica,
             state,
             now,
-            work: Work(work),
+            work,
             causes: summarise(causes),
             outcomes,
             base,
@@ -94,6 +99,7 @@ impl Cycle {
             rows: BTreeMap::new(),
             attempts: OnceCell::new(),
             nodes: OnceCell::new(),
+            devices: OnceCell::new(),
             queues,
             gone: BTreeSet::new(),
             starts: Vec::new(),
@@ -289,7 +295,7 @@ impl Cycle {
                 }
                 let group = self.next_group;
                 self.next_group += 1;
-                self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
+                self.starts.push(PlannedStart { job, allocation, group });
                 self.notes.remove(&job);
                 Ok(Outcome::Started)
             }
@@ -479,7 +485,7 @@ impl Cycle {
         self.node_rows().binary_search(&node).ok().map(|i| i as u32)
     }
 
-    fn node_rows(&self) -> &[NodeId] {
+    pub(super) fn node_rows(&self) -> &[NodeId] {
         self.nodes.get_or_init(|| self.state.nodes.keys().copied().collect())
     }
 
