@@ -5,14 +5,15 @@ mod support;
 
 use ephor_core::command::{Action, NodeReport};
 use ephor_core::{Command, NodeHealth};
-use ephor_model::{AttemptKey, EndCause, JobId, ResourceId};
+use ephor_model::{AllocationPart, AttemptKey, EndCause, JobId, JobState, ResourceId};
 use proptest::prelude::*;
-use support::{World, job};
+use support::{Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
     Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8> },
     Cycle,
+    Promise,
     Begin(u8),
     End { which: u8, code: i32 },
     Act { action: u8, job: u8 },
@@ -27,6 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()))
             .prop_map(|(cpus, array, hold, depends)| Step::Submit { cpus, array, hold: hold && array == 1, depends }),
         4 => Just(Step::Cycle),
+        4 => Just(Step::Promise),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
         2 => (0u8..4, any::<u8>()).prop_map(|(action, job)| Step::Act { action, job }),
@@ -63,6 +65,7 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             world.submit(new);
         }
         Step::Cycle => drop(world.cycle()),
+        Step::Promise => drop(world.cycle_by(&mut Conservative::default())),
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
                 world.begin(id);
@@ -104,6 +107,16 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
 }
 
 fn check(world: &World) {
+    let now = world.scheduler.replica().cluster.now();
+    for (id, promise) in &world.state.promises {
+        let (_, element) = world.state.element(*id).unwrap();
+        assert!(element.state == JobState::Pending && element.eligible.is_some(), "job {id} does not wait");
+        let kept = world.scheduler.replica().promises().get(*id).unwrap();
+        assert_eq!(&kept.promise, promise, "the replica's promise differs");
+        let up = |p: &AllocationPart| world.state.nodes.get(&p.node).unwrap().takes_jobs();
+        assert!(promise.allocation.parts.iter().all(up), "a node that takes no jobs is promised to job {id}");
+    }
+    assert_eq!(world.scheduler.replica().promises().len(), world.state.promises.len());
     for (id, node) in &world.state.nodes {
         let held: i64 = world
             .state
@@ -117,7 +130,12 @@ fn check(world: &World) {
         assert_eq!(world.state.free(*id).get(ResourceId::CPU), CPUS * 1000 - held);
         if node.health == NodeHealth::Up {
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
-            assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
+            // What is promised from now on or before is kept free already.
+            let begun = world.state.promises.values().filter(|p| p.start <= now && p.until > now);
+            let begun = begun.flat_map(|p| p.allocation.parts.iter()).filter(|p| p.node == *id);
+            let kept: i64 = begun.map(|p| p.amounts.get(ResourceId::CPU)).sum();
+            let free = CPUS * 1000 - held - kept;
+            assert_eq!(replica.get(ResourceId::CPU), free, "the replica differs on node {id}");
         }
     }
     for (id, entry) in &world.state.jobs {

@@ -33,7 +33,7 @@ pub struct Cluster {
     /// Running jobs by the end that is counted on, without those that never end.
     pub(crate) ends: BTreeSet<(Timestamp, JobId)>,
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
-    pub(crate) next_reservation: u32,
+    pub(crate) next_reservation: u64,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
     pub(crate) revision: u64,

@@ -21,6 +21,7 @@ const JOBS: &[&str] = &[
     "gpu",
     "preemptible",
     "nice",
+    "promised",
 ];
 const ATTEMPTS: &[&str] = &[
     "job",
@@ -57,7 +58,8 @@ const QUEUES: &[&str] = &[
     "demand.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
-const EMPTY: [&str; 3] = ["devices", "reservations", "pools"];
+const RESERVATIONS: &[&str] = &["job", "start", "end", "nodes", "durable"];
+const EMPTY: [&str; 2] = ["devices", "pools"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -70,12 +72,16 @@ impl Cycle {
     ///
     /// # Errors
     /// An unknown table.
-    pub fn rows(&self, table: &str) -> Result<u32, CycleRefusal> {
+    pub fn rows(&mut self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
             "attempts" => self.attempts.len(),
             "queues" => self.queues.len(),
             "nodes" => self.nodes.len(),
+            "reservations" => {
+                self.list_promises();
+                self.reservations.len()
+            }
             t if EMPTY.contains(&t) => 0,
             _ => return Err(unknown_table(table)),
         };
@@ -92,6 +98,10 @@ impl Cycle {
             "attempts" => ATTEMPTS,
             "queues" => QUEUES,
             "nodes" => NODES,
+            "reservations" => {
+                self.list_promises();
+                RESERVATIONS
+            }
             t if EMPTY.contains(&t) => return Ok(Vec::new()),
             _ => return Err(unknown_table(table)),
         };
@@ -117,6 +127,7 @@ impl Cycle {
             "jobs" => self.job_column(name, rows),
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
+            "reservations" => rows.iter().map(|r| self.reservation_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
     }
@@ -126,12 +137,19 @@ impl Cycle {
     /// # Errors
     /// As for [`Self::column`].
     pub fn ragged(&mut self, table: &str, name: &str, rows: &[u32]) -> Result<(Vec<u32>, Vec<i64>), CycleRefusal> {
-        if (table, name) != ("attempts", "on-nodes") {
-            return Err(CycleRefusal::Other("the only column of lists is on-nodes of table attempts".into()));
+        if !matches!((table, name), ("attempts" | "reservations", "on-nodes")) {
+            let text = "the only column of lists is on-nodes of the tables attempts and reservations";
+            return Err(CycleRefusal::Other(text.into()));
         }
         self.spend(1 + rows.len() as u64)?;
+        self.list_promises();
         let (mut ends, mut values) = (Vec::new(), Vec::new());
         for row in rows {
+            if table == "reservations" {
+                values.extend(self.reservation_nodes(*row)?);
+                ends.push(values.len() as u32);
+                continue;
+            }
             let attempt = self.attempt(*row)?;
             let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
             values.extend(nodes);
@@ -173,6 +191,7 @@ impl Cycle {
                     "mem" => total().get(ResourceId::MEM),
                     "gpu" => total().get(ResourceId::GPU),
                     "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
+                    "promised" => self.promised_start(id).map_or(-1, |at| at.0),
                     _ => job.spec.nice,
                 })
             })
