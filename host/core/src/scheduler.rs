@@ -16,6 +16,8 @@ pub struct Scheduler {
     causes: Vec<Cause>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
+    /// Which policy made the last plan.
+    decided_by: String,
     /// The last cycle ended with its budget: some jobs were not looked at.
     incomplete: bool,
     /// All pending jobs get a new priority after this long; 0: at every cycle.
@@ -30,6 +32,7 @@ impl Scheduler {
             causes: vec![Cause::Settings],
             outcomes: Vec::new(),
             ranked_at: None,
+            decided_by: String::new(),
             incomplete: false,
             recalculate_every: Span::seconds(60),
         }
@@ -73,7 +76,8 @@ impl Scheduler {
     /// What became of the last plan's groups.
     pub fn committed(&mut self, outcomes: Vec<bool>) {
         if outcomes.iter().any(|taken| !taken) {
-            // What was planned on an old view deserves a new look.
+            // What was planned on an old view deserves a new look, and what was refused in favour of it.
+            self.replica.unpark_all();
             self.causes.push(Cause::Settings);
         }
         self.outcomes = outcomes;
@@ -138,6 +142,12 @@ impl Scheduler {
     ) -> Result<Plan, Fault> {
         if self.incomplete {
             self.causes.push(Cause::Settings);
+        }
+        let label = policy.label();
+        if label != self.decided_by {
+            // What one policy refused and another would promise a start deserves a look.
+            self.replica.unpark_all();
+            self.decided_by = label;
         }
         let replica = std::mem::take(&mut self.replica);
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());

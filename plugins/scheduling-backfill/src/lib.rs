@@ -60,9 +60,7 @@ impl<C: Cycle> Plan<'_, C> {
     fn run(&mut self, largest_window: u32) -> Option<()> {
         // Where jobs came and nothing came free, those that waited before still do: behind the promises only the new
         // ones need a try, so that a long queue costs nothing when somebody submits.
-        // Where a user or a queue counts, those before them must be counted too.
-        let only_arrivals =
-            !self.quota.is_bound() && self.cycle.causes().iter().all(|cause| matches!(cause, Cause::Arrived(_)));
+        let only_arrivals = self.cycle.causes().iter().all(|cause| matches!(cause, Cause::Arrived(_)));
         let mut size = FIRST_WINDOW.min(largest_window);
         let mut scope = Scope::All;
         let mut after = None;
@@ -72,8 +70,9 @@ impl<C: Cycle> Plan<'_, C> {
             size = size.saturating_mul(4).min(largest_window);
             let window = self.quota.admit(self.cycle, window).ok()?;
             let (promised, rest) = self.promise_in_order(&window)?;
-            if self.promises_left == 0 && only_arrivals && scope == Scope::All {
-                scope = Scope::Arrived;
+            // Where users or queues count, everybody is counted, and once.
+            if self.promises_left == 0 && scope == Scope::All && !self.quota.is_bound() {
+                scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                 after = promised.or(after);
                 continue;
             }

@@ -13,7 +13,7 @@ pub struct Note {
     /// Reason.
     pub code: ReasonCode,
     /// In numbers.
-    pub text: String,
+    pub text: Arc<str>,
     /// What the policy added.
     pub said: Option<String>,
     /// When it could start, where the policy asked and promised it.

@@ -76,8 +76,17 @@ impl Cycle {
 
     /// The start of a job ended its promise.
     pub(super) fn own_is_over(&mut self, job: JobId) {
+        let start = self.promised_start(job);
         self.promised.insert(job, None);
+        self.no_longer_kept(start);
+    }
+
+    /// What was kept from that time on may be just what a class needs that was refused.
+    fn no_longer_kept(&mut self, start: Option<Timestamp>) {
         self.refused.clear();
+        if start.is_some_and(|start| start <= self.now) {
+            self.replica.unpark_all();
+        }
     }
 
     /// Keeps a slot free for its job.
@@ -87,6 +96,7 @@ impl Cycle {
     /// slot was found.
     pub fn reserve(&mut self, slot: &CycleSlot, keep: Keep) -> Result<u32, CycleRefusal> {
         self.spend(1)?;
+        self.keeps_now |= slot.slot.start <= self.now;
         match keep {
             Keep::ThisCycle => Ok(self.keep_this_cycle(slot.job, &slot.slot)),
             Keep::Durable => {
@@ -118,7 +128,7 @@ impl Cycle {
             Numbered::ThisCycle(_, held) => {
                 *entry = Numbered::Lifted;
                 self.replica.cluster.lift(held.reservation);
-                self.refused.clear();
+                self.no_longer_kept(Some(held.start));
                 Ok(())
             }
             Numbered::Promise(job) if self.lift_promise(job, LiftCause::Policy) => Ok(()),
@@ -292,9 +302,10 @@ impl Cycle {
     fn keep_for_good(&mut self, job: JobId, slot: &Slot) {
         let held = Held::of(self.replica.cluster.reserve(slot), slot);
         self.plan(job, Change::Keep(held.start, held.allocation.clone()));
-        // What it held before may be just what another job of a class that was refused needs.
-        if self.promised.insert(job, Some(held)).is_some() || self.replica.promises.get(job).is_some() {
-            self.refused.clear();
+        let before = self.promised_start(job);
+        self.promised.insert(job, Some(held));
+        if before.is_some() {
+            self.no_longer_kept(before);
         }
         self.note_reserved(job, slot.start);
     }
@@ -309,7 +320,7 @@ impl Cycle {
     fn note_reserved(&mut self, job: JobId, start: Timestamp) {
         match self.notes.get_mut(&job) {
             Some(note) => note.earliest = Some(start),
-            None => self.note_for(job, ReasonCode::Resources, String::new(), Some(start)),
+            None => self.note_for(job, ReasonCode::Resources, "".into(), Some(start)),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Replica;
 use crate::promise::Promise;
 use crate::state::State;
-use ephor_model::{JobId, Span, Timestamp, limits};
+use ephor_model::{JobId, NodeId, Span, Timestamp, limits};
 use ephor_placement::ReservationId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -107,6 +107,10 @@ impl Replica {
         }
         if let Some(kept) = self.promises.remove(job) {
             self.cluster.withdraw(kept.reservation);
+            if kept.promise.start <= self.cluster.now() {
+                let nodes: Vec<NodeId> = kept.promise.allocation.parts.iter().map(|part| part.node).collect();
+                self.wake_for(&nodes);
+            }
         }
         if let Some(promise) = wanted {
             let reservation = self.cluster.promise(&promise.allocation, promise.start, promise.until);
