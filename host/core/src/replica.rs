@@ -12,7 +12,7 @@ use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
 use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp};
-use ephor_placement::{ClassId, Cluster, Need, NodeView};
+use ephor_placement::{ClassId, Cluster, Need, NodeView, Work};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub struct Replica {
     arrived: BTreeMap<Rank, ClassId>,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
+    /// Nodes on which something came free since parked classes were looked at.
+    freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
@@ -92,9 +94,8 @@ impl Replica {
                 self.cluster.occupy(key.job, allocation, *expected_end);
             }
             Event::Ended { key, .. } => {
-                let nodes = self.cluster.nodes_of(key.job);
+                self.freed.extend(self.cluster.nodes_of(key.job));
                 self.cluster.vacate(key.job);
-                self.wake_for(&nodes);
                 self.refresh_job(key.job, state);
             }
             Event::NodeRegistered { node, .. }
@@ -162,12 +163,20 @@ impl Replica {
     /// Every class is worth a look again.
     pub fn unpark_all(&mut self) {
         self.parked.clear();
+        self.freed.clear();
     }
 
-    /// Unparks the classes that could use what came free on these nodes.
-    fn wake_for(&mut self, nodes: &[NodeId]) {
+    /// Unparks the classes that have room again, with what came free since the last time.
+    pub fn unpark_helped(&mut self, work: &mut Work) {
+        let freed = std::mem::take(&mut self.freed);
+        if freed.is_empty() {
+            return;
+        }
         for (i, parked) in self.parked.iter_mut().enumerate().filter(|(_, parked)| parked.is_some()) {
-            if nodes.iter().any(|node| self.cluster.may_help(ClassId(i as u32), *node)) {
+            let class = ClassId(i as u32);
+            let helped = freed.iter().any(|node| self.cluster.may_help(class, *node));
+            // Where the work ends before the answer, a look costs less than a job that is forgotten.
+            if helped && self.cluster.has_room_now(class, work).unwrap_or(true) {
                 *parked = None;
             }
         }

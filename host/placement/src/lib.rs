@@ -45,6 +45,7 @@ mod placing;
 mod profile;
 mod promise;
 mod shape;
+mod share;
 mod start;
 mod undo;
 mod wording;

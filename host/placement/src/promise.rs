@@ -7,13 +7,18 @@ use crate::undo::Change;
 use ephor_model::allocation::Allocation;
 use ephor_model::id::JobId;
 use ephor_model::time::Timestamp;
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 impl Cluster {
     /// That is kept free from `start` until `until`, from now on and whatever is rolled back. A fact: it is not looked
     /// at whether it is free.
-    pub fn promise(&mut self, allocation: &Allocation, start: Timestamp, until: Timestamp) -> ReservationId {
+    pub fn promise(&mut self, allocation: &Arc<Allocation>, start: Timestamp, until: Timestamp) -> ReservationId {
         let id = self.new_reservation();
-        self.add_reservation(id, Reservation { allocation: allocation.clone(), start, until });
+        self.add_reservation(
+            id,
+            Reservation { allocation: Arc::clone(allocation), start, until, groups: SmallVec::new() },
+        );
         id
     }
 
@@ -26,7 +31,7 @@ impl Cluster {
     /// [`Cluster::is_free`] where something was placed since it was found. The job must not hold anything yet.
     pub fn start_in(&mut self, job: JobId, slot: &Slot) {
         let until = end_of(slot.start, slot.duration);
-        self.add_running(job, slot.allocation.clone(), until, true);
+        self.add_running(job, Arc::clone(&slot.allocation), until, true);
         self.undo.push(Change::Started(job));
     }
 }

@@ -3,6 +3,7 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod devices;
 mod plan;
 mod promises;
 mod refusals;
@@ -49,6 +50,8 @@ pub struct Cycle {
     /// Rows of `attempts` and `nodes`, from the first look on.
     attempts: OnceCell<Vec<JobId>>,
     nodes: OnceCell<Vec<NodeId>>,
+    /// Worked out when first asked for.
+    devices: OnceCell<devices::Devices>,
     queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
@@ -83,14 +86,16 @@ impl Cycle {
         causes: Vec<Cause>,
         outcomes: Vec<bool>,
     ) -> Box<Self> {
+        let mut work = Work(work);
         replica.advance(now);
+        replica.unpark_helped(&mut work);
         let base = replica.cluster.savepoint();
         let queues = state.queues.keys().copied().collect();
         let mut cycle = Box::new(Self {
             replica,
             state,
             now,
-            work: Work(work),
+            work,
             causes: summarise(causes),
             outcomes,
             base,
@@ -98,6 +103,7 @@ impl Cycle {
             rows: BTreeMap::new(),
             attempts: OnceCell::new(),
             nodes: OnceCell::new(),
+            devices: OnceCell::new(),
             queues,
             gone: BTreeSet::new(),
             planned: Vec::new(),
@@ -330,12 +336,12 @@ impl Cycle {
     }
 
     /// Writes down that this cycle starts a job.
-    fn note_start(&mut self, job: JobId, array: Option<JobId>, allocation: Allocation) {
+    fn note_start(&mut self, job: JobId, array: Option<JobId>, allocation: Arc<Allocation>) {
         self.gone.insert(job);
         if let Some(array) = array {
             *self.started_of.entry(array).or_default() += 1;
         }
-        self.plan(job, Change::Start(Arc::new(allocation)));
+        self.plan(job, Change::Start(allocation));
         self.notes.remove(&job);
     }
 
@@ -476,7 +482,7 @@ impl Cycle {
         self.node_rows().binary_search(&node).ok().map(|i| i as u32)
     }
 
-    fn node_rows(&self) -> &[NodeId] {
+    pub(super) fn node_rows(&self) -> &[NodeId] {
         self.nodes.get_or_init(|| self.state.nodes.keys().copied().collect())
     }
 

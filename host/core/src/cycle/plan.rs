@@ -53,6 +53,15 @@ impl Cycle {
         self.next_group += 1;
     }
 
+    /// What a job gets that this cycle starts.
+    pub(super) fn planned_start(&self, job: JobId) -> Option<&Allocation> {
+        let of_job = |planned: &&Planned| planned.job == job;
+        match &self.planned.iter().rev().find(of_job)?.what {
+            Change::Start(allocation) => Some(allocation),
+            Change::Keep(..) | Change::Lift(_) => None,
+        }
+    }
+
     pub(super) fn take_plan(&mut self) -> Plan {
         let mut groups: Vec<Group> = Vec::new();
         for of_group in self.planned.chunk_by(|a, b| a.group == b.group) {

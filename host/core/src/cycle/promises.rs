@@ -39,7 +39,7 @@ struct Wanted {
 impl Held {
     fn of(reservation: ReservationId, slot: &Slot) -> Self {
         let until = slot.start + Span(slot.duration.0.max(1));
-        Self { reservation, start: slot.start, until, allocation: Arc::new(slot.allocation.clone()) }
+        Self { reservation, start: slot.start, until, allocation: slot.allocation.clone() }
     }
 }
 
@@ -242,7 +242,7 @@ impl Cycle {
             return Ok(Outcome::Started);
         }
         let duration = own.until - own.start;
-        let kept = || Slot { start: own.start, allocation: (*own.allocation).clone(), duration, class };
+        let kept = || Slot { start: own.start, allocation: own.allocation.clone(), duration, class };
         // One whose time has come waits for somebody who is late to end; it has nowhere better to go.
         if due || (slot.start >= own.start && self.replica.cluster.is_free(&kept())) {
             self.replica.cluster.rollback(mark);
@@ -261,7 +261,7 @@ impl Cycle {
 
     /// Starts a job on the nodes that were promised to it. One that is late may run on into what is promised behind it,
     /// by as much as it is late: else it could not start at all.
-    fn start_as_promised(&mut self, wanted: &Wanted, own: &Held) -> Result<Option<Allocation>, CycleRefusal> {
+    fn start_as_promised(&mut self, wanted: &Wanted, own: &Held) -> Result<Option<Arc<Allocation>>, CycleRefusal> {
         let Wanted { job, class, limit, .. } = *wanted;
         let nodes = own.allocation.parts.iter().map(|part| part.node).collect();
         let how = Placing { only: Some(nodes), ..Placing::default() };

@@ -1,5 +1,6 @@
 //! The tables of a cycle as integer columns.
 
+use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
 use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
 
@@ -59,7 +60,7 @@ const QUEUES: &[&str] = &[
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
 const RESERVATIONS: &[&str] = &["job", "start", "end", "nodes", "durable"];
-const EMPTY: [&str; 2] = ["devices", "pools"];
+const EMPTY: [&str; 1] = ["pools"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -78,6 +79,7 @@ impl Cycle {
             "attempts" => self.state.attempts.len(),
             "queues" => self.queues.len(),
             "nodes" => self.state.nodes.len(),
+            "devices" => self.devices().count(),
             "reservations" => {
                 self.list_promises();
                 self.reservations.len()
@@ -98,6 +100,7 @@ impl Cycle {
             "attempts" => ATTEMPTS,
             "queues" => QUEUES,
             "nodes" => NODES,
+            "devices" => DEVICES,
             "reservations" => {
                 self.list_promises();
                 RESERVATIONS
@@ -127,35 +130,10 @@ impl Cycle {
             "jobs" => self.job_column(name, rows),
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
+            "devices" => self.device_column(name, rows),
             "reservations" => rows.iter().map(|r| self.reservation_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
-    }
-
-    /// A column of lists: ends and values.
-    ///
-    /// # Errors
-    /// As for [`Self::column`].
-    pub fn ragged(&mut self, table: &str, name: &str, rows: &[u32]) -> Result<(Vec<u32>, Vec<i64>), CycleRefusal> {
-        if !matches!((table, name), ("attempts" | "reservations", "on-nodes")) {
-            let text = "the only column of lists is on-nodes of the tables attempts and reservations";
-            return Err(CycleRefusal::Other(text.into()));
-        }
-        self.spend(1 + rows.len() as u64)?;
-        self.list_promises();
-        let (mut ends, mut values) = (Vec::new(), Vec::new());
-        for row in rows {
-            if table == "reservations" {
-                values.extend(self.reservation_nodes(*row)?);
-                ends.push(values.len() as u32);
-                continue;
-            }
-            let attempt = self.attempt(*row)?;
-            let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
-            values.extend(nodes);
-            ends.push(values.len() as u32);
-        }
-        Ok((ends, values))
     }
 
     /// Gives every eligible job a row, so that whole columns have an order.
@@ -198,7 +176,7 @@ impl Cycle {
             .collect()
     }
 
-    fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
+    pub(super) fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
         let unknown = || CycleRefusal::Other(format!("table attempts has no row {row}"));
         let job = self.attempt_rows().get(row as usize).ok_or_else(unknown)?;
         self.state.attempts.get(job).map(AsRef::as_ref).ok_or_else(unknown)

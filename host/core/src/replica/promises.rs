@@ -3,7 +3,7 @@
 use super::Replica;
 use crate::promise::Promise;
 use crate::state::State;
-use ephor_model::{JobId, NodeId, Span, Timestamp, limits};
+use ephor_model::{JobId, Span, Timestamp, limits};
 use ephor_placement::ReservationId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -108,8 +108,7 @@ impl Replica {
         if let Some(kept) = self.promises.remove(job) {
             self.cluster.withdraw(kept.reservation);
             if kept.promise.start <= self.cluster.now() {
-                let nodes: Vec<NodeId> = kept.promise.allocation.parts.iter().map(|part| part.node).collect();
-                self.wake_for(&nodes);
+                self.freed.extend(kept.promise.allocation.parts.iter().map(|part| part.node));
             }
         }
         if let Some(promise) = wanted {
