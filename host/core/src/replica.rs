@@ -2,7 +2,12 @@
 //!
 //! Fed by the same events as the state, so that submits and queries never wait for a cycle.
 
+mod promises;
+
+pub use promises::{Kept, Promises};
+
 use crate::event::{Event, Stamped};
+use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
@@ -50,6 +55,7 @@ pub struct Replica {
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
     unranked: BTreeSet<JobId>,
+    pub(crate) promises: Promises,
 }
 
 impl Replica {
@@ -67,6 +73,8 @@ impl Replica {
                 replica.refresh_job(JobId(first.0 + ordinal), state);
             }
         }
+        state.promises.keys().for_each(|job| replica.refresh_promise(*job, state));
+        replica.find_orphans();
         replica
     }
 
@@ -80,9 +88,12 @@ impl Replica {
             }
             Event::HoldSet { job, .. } | Event::CancelledPending { job, .. } | Event::Requeued { job } => {
                 self.refresh_job(*job, state);
+                self.refresh_promise(*job, state);
             }
+            Event::Promised { job, .. } | Event::PromiseLifted { job, .. } => self.refresh_promise(*job, state),
             Event::Started { key, allocation, expected_end } => {
                 self.forget(key.job);
+                self.refresh_promise(key.job, state);
                 self.cluster.occupy(key.job, allocation, *expected_end);
             }
             Event::Ended { key, .. } => {
@@ -104,6 +115,7 @@ impl Replica {
                     .map(|(id, e)| (*id, e.elements.len() as u64))
                     .collect();
                 theirs.into_iter().for_each(|(first, count)| self.refresh_all(first, count, state));
+                self.find_orphans();
             }
             _ => {}
         }
@@ -113,7 +125,9 @@ impl Replica {
     pub fn helps(event: &Event) -> bool {
         !matches!(
             event,
-            Event::Began { .. }
+            Event::Promised { .. }
+                | Event::PromiseLifted { why: LiftCause::Policy | LiftCause::Expired, .. }
+                | Event::Began { .. }
                 | Event::EndOrdered { .. }
                 | Event::Started { .. }
                 | Event::Charged { .. }
@@ -233,6 +247,7 @@ impl Replica {
         if self.cluster.advance(now) {
             self.unpark_all();
         }
+        self.promises.advance(now);
         while let Some((at, id)) = self.timed.first().copied() {
             if at > now {
                 break;
@@ -256,9 +271,14 @@ impl Replica {
         self.arrived.clear();
     }
 
-    /// When the next job's begin time comes.
+    /// When the next job's begin time comes, or the time of a promise.
     pub fn next_time(&self) -> Option<Timestamp> {
-        self.timed.first().map(|(at, _)| *at)
+        self.timed.first().map(|(at, _)| *at).into_iter().chain(self.promises.next_time()).min()
+    }
+
+    /// What is promised.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
     }
 
     /// A pending job.

@@ -45,7 +45,7 @@ pub struct Cluster {
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
     /// What reservations hold, by when they begin and by when they end, as far as that lies ahead.
     pub(crate) turns: BTreeMap<(Timestamp, ReservationId), Arc<Allocation>>,
-    pub(crate) next_reservation: u32,
+    pub(crate) next_reservation: u64,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
     pub(crate) revision: u64,
