@@ -26,6 +26,11 @@ impl AllocationPart {
         // Below a thousand, so within u32.
         (self.devices.len() == 1 && (1..1000).contains(&milli)).then_some(milli as u32)
     }
+
+    /// Thousandths held of each of its GPUs.
+    pub fn milli_per_device(&self) -> i64 {
+        self.share().map_or(1000, i64::from)
+    }
 }
 
 /// Everything that one attempt holds, by ascending node.

@@ -9,8 +9,10 @@ use crate::node::Node;
 use crate::place::Room;
 use crate::profile::Level;
 use crate::shape::Shape;
+use crate::share::Wish;
 use crate::wording;
 use ephor_model::id::NodeId;
+use ephor_model::time::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -76,10 +78,31 @@ impl Class {
         self.fittings.push(fitting);
     }
 
-    /// What a node with that much free has room for.
-    pub fn fit(&self, node: &Node, level: &Level) -> Option<Fit> {
+    /// What a node with that much free has room for; `shared`: see [`Class::can_share`].
+    pub fn fit(&self, node: &Node, level: &Level, shared: bool) -> Option<Fit> {
         let demand = self.demand.as_ref().ok()?;
-        self.fittings[node.shape.0 as usize].as_ref()?.fit(demand, level, &node.capacity)
+        self.fittings[node.shape.0 as usize].as_ref()?.fit(demand, level, &node.capacity, shared)
+    }
+
+    /// Whether a GPU in shared use has enough left in all of `[start, until)` for the part of one that is asked for.
+    pub fn can_share(&self, node: &Node, shape: &Shape, start: Timestamp, until: Timestamp, now: Timestamp) -> bool {
+        self.shared_gpu(node, shape, start, until, now).is_some()
+    }
+
+    /// The device that [`Self::can_share`] found, or one of its kind where it is for later.
+    pub fn shared_gpu(
+        &self,
+        node: &Node,
+        shape: &Shape,
+        start: Timestamp,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Option<u32> {
+        let milli = self.demand.as_ref().map_or(0, |demand| demand.share);
+        let fitting =
+            self.fittings[node.shape.0 as usize].as_ref().filter(|_| milli > 0 && !node.sharers.is_empty())?;
+        let wish = Wish { milli, columns: &fitting.gpu_columns, start, until, now };
+        node.shared_gpu(shape, &wish).map(|(_, device)| device)
     }
 
     /// What a node has room for when it is empty, up or not.
@@ -88,7 +111,7 @@ impl Class {
         if self.need.request.exclude.contains(&known.name) {
             return None;
         }
-        self.fit(node, &node.capacity)
+        self.fit(node, &node.capacity, false)
     }
 
     /// Brings `eligible` up to date for one node.

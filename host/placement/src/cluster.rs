@@ -8,7 +8,7 @@ use crate::shape::{Shape, ShapeId};
 use crate::start::{Reservation, ReservationId, Running};
 use crate::undo::Change;
 use ephor_model::id::{JobId, NodeId};
-use ephor_model::resource::Amounts;
+use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -119,12 +119,28 @@ impl Cluster {
         Some(&self.nodes.get(id.0 as usize)?.known.as_ref()?.capacity)
     }
 
-    /// What is free on a node at the latest time told, beside running jobs and reservations. Negative where facts took
-    /// more than there is.
+    /// What is free on a node at the latest time told, beside running jobs and reservations; of GPUs also what is left
+    /// of those in shared use. Negative where facts took more than there is.
     pub fn free(&self, id: NodeId) -> Option<Amounts> {
         let node = self.nodes.get(id.0 as usize)?;
         node.known.as_ref()?;
-        Some(self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now)))
+        let mut free = self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now));
+        let left: i64 = node.left_of_shared(self.now).map(|(_, left)| left).sum();
+        free.set(ResourceId::GPU, free.get(ResourceId::GPU) + left);
+        Some(free)
+    }
+
+    /// Thousandths free of each GPU of a node at the latest time told, by index: of those in shared use what is left, of
+    /// those that a running job holds none. Reservations do not count: their devices are not decided.
+    pub fn free_devices(&self, id: NodeId) -> Vec<i64> {
+        let Some(node) = self.nodes.get(id.0 as usize).filter(|n| n.known.is_some()) else { return Vec::new() };
+        let count = self.shapes[node.shape.0 as usize].devices.len() as u32;
+        (0..count).map(|device| node.free_device(device, self.now)).collect()
+    }
+
+    /// The nodes that are up and have room for a useful part of a class when they are empty, ascending.
+    pub fn suitable(&self, class: ClassId) -> impl Iterator<Item = NodeId> + '_ {
+        self.classes.get(class.0 as usize).into_iter().flat_map(|class| class.eligible.iter())
     }
 
     /// The capacity of all nodes together, down and drained ones included.

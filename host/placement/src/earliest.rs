@@ -52,7 +52,7 @@ impl Cluster {
             let fit = self.fit_in(found, *id, from, end_of(from, limit));
             tally.count(fit, is_required(*id), demand, true);
             fits.push(fit);
-            events.extend(self.nodes[id.0 as usize].profile.changes(from).map(|at| Reverse((at, i))));
+            events.extend(self.nodes[id.0 as usize].changes(from).map(|at| Reverse((at, i))));
         }
         work.take(events.len())?;
         let mut events = BinaryHeap::from(events);

@@ -11,6 +11,7 @@ use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::{Amounts, ResourceId};
+use ephor_model::time::Span;
 
 /// A condition that a node passes or not.
 #[derive(Clone, Debug)]
@@ -55,7 +56,9 @@ impl Cluster {
         let mut room = Room::default();
         for id in &sieve.passed {
             let node = &self.nodes[id.0 as usize];
-            if let Some(fit) = found.fit(node, node.profile.at(self.now)) {
+            let shape = &self.shapes[node.shape.0 as usize];
+            let shared = found.can_share(node, shape, self.now, self.now + Span(1), self.now);
+            if let Some(fit) = found.fit(node, node.profile.at(self.now), shared) {
                 room.nodes += 1;
                 room.tasks += u64::from(fit.tasks);
                 room.gpus += u64::from(fit.gpus);
@@ -167,7 +170,14 @@ impl Cluster {
             return shape.amount_of(level, id);
         }
         let fits = |kind: &usize| class.need.request.takes_gpu_type(&shape.kinds[*kind]);
-        (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum()
+        let whole = (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum();
+        if class.need.request.per_node().get(id) % 1000 == 0 || whole > 0 {
+            return whole;
+        }
+        // A part of one is asked for: the most that is left of a GPU in shared use.
+        let kind = |device: u32| shape.devices.get(device as usize).map(|kind| usize::from(*kind));
+        let left = node.left_of_shared(self.now).filter(|(device, _)| free && kind(*device).is_some_and(|k| fits(&k)));
+        left.map(|(_, left)| left).max().unwrap_or(whole)
     }
 
     /// A line for each node that is asked for by name and did not pass.

@@ -82,8 +82,9 @@ impl Cluster {
         let old = std::mem::replace(&mut running.ends, ends);
         for part in &running.allocation.parts {
             let node = &mut self.nodes[part.node.0 as usize];
-            let amount = self.shapes[node.shape.0 as usize].level_of(part);
-            node.profile.move_end(old, ends, &amount);
+            let shape = &self.shapes[node.shape.0 as usize];
+            node.profile.move_end(old, ends, &shape.level_of(part));
+            node.move_sharer(shape, Holder::Job(job), ends);
         }
         if ends < Timestamp::NEVER {
             self.ends.insert((ends, job));
@@ -122,6 +123,7 @@ impl Cluster {
             }
         }
         node.profile = profile;
+        node.hold_groups(shape);
     }
 
     fn intern_shape(&mut self, shape: Shape) -> ShapeId {

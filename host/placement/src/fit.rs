@@ -54,8 +54,9 @@ impl Fitting {
         Some(Self { draws, gpu_columns })
     }
 
-    /// What fits where `level` is free of a node with that capacity; `None`: nothing useful.
-    pub fn fit(&self, demand: &Demand, level: &Level, capacity: &Level) -> Option<Fit> {
+    /// What fits where `level` is free of a node with that capacity; `None`: nothing useful. `shared`: a GPU in shared
+    /// use has enough left for the part asked for.
+    pub fn fit(&self, demand: &Demand, level: &Level, capacity: &Level, shared: bool) -> Option<Fit> {
         if demand.exclusive && level.iter().zip(capacity).any(|(free, all)| free < all) {
             return None;
         }
@@ -70,7 +71,9 @@ impl Fitting {
             }
         }
         let gpus: i64 = self.gpu_columns.iter().map(|c| level[*c].max(0) / WHOLE_GPU).sum();
-        let left = gpus - i64::from(demand.gpus_per_node);
+        // A part of a GPU takes a whole free one where it cannot share.
+        let for_share = i64::from(demand.share > 0 && !shared);
+        let left = gpus - i64::from(demand.gpus_per_node) - for_share;
         if left < 0 {
             return None;
         }

@@ -43,6 +43,7 @@ mod place;
 mod placing;
 mod profile;
 mod shape;
+mod share;
 mod start;
 mod undo;
 mod wording;

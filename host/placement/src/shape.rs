@@ -62,12 +62,12 @@ impl Shape {
         self.devices.get(device).map(|kind| self.kind_column(usize::from(*kind)))
     }
 
-    /// What an allocation's part takes of such a node. Of GPUs the devices count; a resource that the node does not
-    /// know is left out.
+    /// What an allocation's part takes of such a node. Of GPUs the devices count, and a part of one counts nothing (see
+    /// `share.rs`); a resource that the node does not know is left out.
     pub fn level_of(&self, part: &AllocationPart) -> Level {
         let mut level: Level = self.resources.iter().map(|id| part.amounts.get(*id)).collect();
         level.resize(self.resources.len() + self.kinds.len(), 0);
-        for device in &part.devices {
+        for device in part.devices.iter().filter(|_| part.share().is_none()) {
             if let Some(column) = self.device_column(*device as usize) {
                 level[column] += WHOLE_GPU;
             }

@@ -5,11 +5,14 @@ use crate::need::ClassId;
 use crate::node::Holder;
 use crate::placing::Placing;
 use crate::profile::BEGINNING;
+use crate::shape::WHOLE_GPU;
+use crate::share::{self, NO_DEVICE, Sharer, Wish};
 use crate::undo::Change;
 use crate::work::{NoFit, Work};
 use ephor_model::allocation::Allocation;
 use ephor_model::id::JobId;
 use ephor_model::time::{Span, Timestamp};
+use smallvec::SmallVec;
 
 /// Number of a reservation, for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +49,8 @@ pub(crate) struct Reservation {
     pub allocation: Allocation,
     pub start: Timestamp,
     pub until: Timestamp,
+    /// Of one that was lifted: with whom each of its parts of GPUs was shared.
+    pub groups: SmallVec<[u32; 1]>,
 }
 
 /// The end of something that takes `limit`, at least a millisecond.
@@ -93,7 +98,8 @@ impl Cluster {
         let id = ReservationId(self.next_reservation);
         self.next_reservation += 1;
         let until = end_of(slot.start, slot.duration);
-        self.add_reservation(id, Reservation { allocation: slot.allocation.clone(), start: slot.start, until });
+        let allocation = slot.allocation.clone();
+        self.add_reservation(id, Reservation { allocation, start: slot.start, until, groups: SmallVec::new() });
         self.undo.push(Change::Reserved(id));
         id
     }
@@ -110,9 +116,18 @@ impl Cluster {
         let until = end_of(slot.start, slot.duration);
         slot.allocation.parts.iter().all(|part| {
             let Some(node) = self.nodes.get(part.node.0 as usize).filter(|n| n.is_up()) else { return false };
-            let asked = self.shapes[node.shape.0 as usize].level_of(part);
+            let shape = &self.shapes[node.shape.0 as usize];
+            let asked = shape.level_of(part);
             let lowest = node.profile.lowest(slot.start, until);
-            asked.iter().zip(&lowest).all(|(asked, free)| *asked <= 0 || asked <= free)
+            let shared = || match (part.share(), part.devices.first().and_then(|d| shape.device_column(*d as usize))) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(milli), Some(column)) => {
+                    let wish = Wish { milli, columns: &[column], start: slot.start, until, now: self.now };
+                    lowest[column] >= WHOLE_GPU || node.shared_gpu(shape, &wish).is_some()
+                }
+            };
+            asked.iter().zip(&lowest).all(|(asked, free)| *asked <= 0 || asked <= free) && shared()
         })
     }
 
@@ -122,6 +137,9 @@ impl Cluster {
         for part in &allocation.parts {
             let (node, shape) = self.node_mut(part.node);
             node.profile.hold(BEGINNING, ends, &shape.level_of(part));
+            if let Some(milli) = part.share() {
+                node.add_sharer(shape, share::running(Holder::Job(job), part.devices[0], milli, ends));
+            }
             node.add_holder(Holder::Job(job));
             node.take_devices(&part.devices, false);
         }
@@ -137,6 +155,7 @@ impl Cluster {
         for part in &running.allocation.parts {
             let (node, shape) = self.node_mut(part.node);
             node.profile.release(BEGINNING, running.ends, &shape.level_of(part));
+            node.remove_sharer(shape, Holder::Job(job));
             node.remove_holder(Holder::Job(job));
             node.take_devices(&part.devices, true);
         }
@@ -144,10 +163,21 @@ impl Cluster {
     }
 
     /// Writes a reservation down.
-    pub(crate) fn add_reservation(&mut self, id: ReservationId, reservation: Reservation) {
+    pub(crate) fn add_reservation(&mut self, id: ReservationId, mut reservation: Reservation) {
+        let mut groups = std::mem::take(&mut reservation.groups).into_iter();
+        let (from, until, now) = (reservation.start, reservation.until, self.now);
         for part in &reservation.allocation.parts {
             let (node, shape) = self.node_mut(part.node);
-            node.profile.hold(reservation.start, reservation.until, &shape.level_of(part));
+            node.profile.hold(from, until, &shape.level_of(part));
+            if let (Some(milli), Some(&device)) = (part.share(), part.devices.first()) {
+                let columns: SmallVec<[usize; 1]> = shape.device_column(device as usize).into_iter().collect();
+                let wish = Wish { milli, columns: &columns, start: from, until, now };
+                let group = match groups.next() {
+                    Some(group) if group >= NO_DEVICE || node.runs(group) => group,
+                    _ => node.shared_gpu(shape, &wish).map_or_else(|| node.fresh_group(), |(group, _)| group),
+                };
+                node.add_sharer(shape, Sharer { holder: Holder::Reservation(id), group, device, milli, from, until });
+            }
             node.add_holder(Holder::Reservation(id));
         }
         self.reservations.insert(id, reservation);
@@ -155,10 +185,11 @@ impl Cluster {
 
     /// Strikes a reservation out.
     pub(crate) fn remove_reservation(&mut self, id: ReservationId) -> Option<Reservation> {
-        let reservation = self.reservations.remove(&id)?;
+        let mut reservation = self.reservations.remove(&id)?;
         for part in &reservation.allocation.parts {
             let (node, shape) = self.node_mut(part.node);
             node.profile.release(reservation.start, reservation.until, &shape.level_of(part));
+            reservation.groups.extend(node.remove_sharer(shape, Holder::Reservation(id)));
             node.remove_holder(Holder::Reservation(id));
         }
         Some(reservation)

@@ -3,6 +3,7 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod devices;
 mod plan;
 mod savepoints;
 mod tables;
@@ -16,6 +17,7 @@ use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
 use savepoints::Savepoint;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -42,6 +44,8 @@ pub struct Cycle {
     rows: BTreeMap<JobId, u32>,
     attempts: Vec<JobId>,
     nodes: Vec<NodeId>,
+    /// Worked out when first asked for.
+    devices: OnceCell<devices::Devices>,
     queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
@@ -89,6 +93,7 @@ impl Cycle {
             rows: BTreeMap::new(),
             attempts,
             nodes,
+            devices: OnceCell::new(),
             queues,
             gone: BTreeSet::new(),
             starts: Vec::new(),

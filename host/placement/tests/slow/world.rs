@@ -102,6 +102,7 @@ fn need() -> impl Strategy<Value = Need> {
         1 => (1_u32..4).prop_map(GpuRequest::PerNode),
         1 => (1_u32..3).prop_map(GpuRequest::PerTask),
         1 => (1_u32..7).prop_map(GpuRequest::Total),
+        3 => (1_u32..10).prop_map(|tenths| GpuRequest::Share(tenths * 100)),
     ];
     let kind = subsequence(vec!["a".to_owned(), "b".to_owned()], 0..3);
     let names = (few_names(), few_names());
