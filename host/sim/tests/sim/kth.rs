@@ -6,8 +6,7 @@ use ephor_core::roles::Scheduling;
 use ephor_core::scheduler::FirstComeFirstServed;
 use ephor_sim::policies::Policies;
 use ephor_sim::report::{Heading, Report};
-use ephor_sim::settings::Settings;
-use ephor_sim::simulate::{Options, simulate};
+use ephor_sim::simulate::{Choice, Options, simulate};
 use ephor_sim::swf::Swf;
 use ephor_sim::workload::{Estimates, Workload};
 
@@ -55,10 +54,8 @@ fn the_policies_give_the_right_answers() {
         let options = Options {
             trace: trace.clone(),
             processors: Some(PROCESSORS),
-            scheduling: policy.into(),
-            priority: None,
-            estimates,
-            settings: Settings::default(),
+            choice: Choice { scheduling: policy.into(), estimates, ..Choice::default() },
+            ..Options::default()
         };
         let mut recorder = Recorder::default();
         let report = simulate(&options, &mut recorder).unwrap();
