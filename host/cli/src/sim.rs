@@ -4,7 +4,7 @@ use crate::{Global, output};
 use clap::{Args, ValueEnum};
 use ephor_sim::driver::Observer;
 use ephor_sim::settings::{BadSetting, Settings};
-use ephor_sim::simulate::{Options, simulate};
+use ephor_sim::simulate::{Choice, Options, simulate};
 use ephor_sim::workload::Estimates;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -20,12 +20,22 @@ const LOOK_EVERY: u32 = 256;
 #[derive(Args)]
 #[command(after_help = "Example: ephor sim --trace KTH.swf.gz --processors 100 --scheduling backfill --estimates max")]
 pub struct Sim {
-    /// Log in the Standard Workload Format, plain or gzip
+    /// Log in the Standard Workload Format, openb list of pods, Philly log (plain or gzip), or Ephor's own: a backup, or
+    /// the data folder of a stopped controller
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
-    /// Processors of the cluster [default: what the header of the trace says]
+    /// Cluster of one node with that many processors [default: what the trace says]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     processors: Option<u32>,
+    /// Cluster of groups of nodes, and queues
+    #[arg(long, value_name = "FILE.toml")]
+    cluster: Option<PathBuf>,
+    /// Cluster of an openb list of nodes
+    #[arg(long, value_name = "FILE.csv")]
+    nodes: Option<PathBuf>,
+    /// Fill the cluster with openb pods until they ask for this share of its GPUs; none ever ends
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    fill: Option<f64>,
     /// Scheduling policy: fifo, backfill, or a component's file
     #[arg(long, value_name = "NAME|FILE.wasm", default_value = "backfill")]
     scheduling: String,
@@ -56,14 +66,19 @@ impl Sim {
         let options = Options {
             trace: self.trace,
             processors: self.processors,
-            scheduling: self.scheduling,
-            priority: self.priority,
-            estimates: match self.estimates {
-                EstimatesArg::Max => Estimates::Max,
-                EstimatesArg::Kill => Estimates::Kill,
-                EstimatesArg::Exact => Estimates::Exact,
+            cluster: self.cluster,
+            nodes: self.nodes,
+            fill: self.fill,
+            choice: Choice {
+                scheduling: self.scheduling,
+                priority: self.priority,
+                estimates: match self.estimates {
+                    EstimatesArg::Max => Estimates::Max,
+                    EstimatesArg::Kill => Estimates::Kill,
+                    EstimatesArg::Exact => Estimates::Exact,
+                },
+                settings: settings(&self.settings)?,
             },
-            settings: settings(&self.settings)?,
         };
         let mut progress = Progress::default();
         let report = simulate(&options, &mut progress);

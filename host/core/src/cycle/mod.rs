@@ -206,7 +206,7 @@ impl Cycle {
             Scope::Due => {
                 let due = self.replica.promises.due(self.now).filter_map(|job| self.replica.pending(job));
                 let due = due.filter(|p| after.is_none_or(|after| p.rank > after));
-                let due: BTreeMap<Rank, ClassId> = due.map(|p| (p.rank, p.class)).collect();
+                let due: BTreeMap<Rank, Kind> = due.map(|p| (p.rank, (p.class, p.limit))).collect();
                 self.window(due.iter(), only, false, most)
             }
             Scope::Arrived => self.window(self.replica.arrived_after(after), only, true, most),
