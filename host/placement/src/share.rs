@@ -121,12 +121,6 @@ impl Node {
         }
     }
 
-    /// Times after `after` at which there may be room for something more, in no order, some more than once.
-    pub fn changes(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
-        let sharing = self.sharers.iter().flat_map(|s| [s.from, s.until]);
-        self.profile.changes(after).chain(sharing.filter(move |t| *t > after && *t < Timestamp::NEVER))
-    }
-
     /// A number for a group of reservations of their own.
     pub fn fresh_group(&self) -> u32 {
         let used = self.groups();

@@ -27,7 +27,7 @@ impl Cycle {
         self.devices.get_or_init(|| {
             let mut kinds = BTreeSet::new();
             let mut end = 0;
-            let ends = self.nodes.iter().map(|id| {
+            let ends = self.node_rows().iter().map(|id| {
                 let devices = self.state.nodes.get(id).map_or(&[][..], |node| &node.spec.devices);
                 kinds.extend(devices.iter().map(|d| d.kind.clone()));
                 end += devices.len() as u32;
@@ -47,7 +47,7 @@ impl Cycle {
         for row in rows {
             let unknown = || CycleRefusal::Other(format!("table devices has no row {row}"));
             let node_row = devices.ends.partition_point(|end| end <= row);
-            let id = *self.nodes.get(node_row).ok_or_else(unknown)?;
+            let id = *self.node_rows().get(node_row).ok_or_else(unknown)?;
             let first = if node_row == 0 { 0 } else { devices.ends[node_row - 1] };
             let index = (row - first) as usize;
             column.push(match name {
