@@ -49,7 +49,7 @@ impl Axis {
 /// A chart of lines; `top`: the least upper end of its upright axis.
 pub(super) fn lines(series: &[Series<'_>], axis: &Axis, y_label: &str, top: f64) -> String {
     let most = series.iter().flat_map(|s| &s.values).fold(top, |most, value| most.max(*value));
-    let (y_step, y_end) = scale(most);
+    let (y_step, y_end) = scale(most, 5.0);
     let mut svg = open(y_label);
     for tick in ticks(y_step, y_end) {
         let y = down(tick / y_end);
@@ -57,7 +57,7 @@ pub(super) fn lines(series: &[Series<'_>], axis: &Axis, y_label: &str, top: f64)
         let _ =
             write!(svg, "<text class=tick x={} y={:.1} text-anchor=end>{}</text>", LEFT - 6.0, y + 4.0, number(tick));
     }
-    let (x_step, _) = scale(axis.until - axis.from);
+    let (x_step, _) = scale(axis.until - axis.from, 9.0);
     for tick in ticks(x_step, axis.until) {
         let x = right((tick - axis.from) / (axis.until - axis.from));
         let base = HEIGHT - BOTTOM;
@@ -80,7 +80,7 @@ pub(super) fn lines(series: &[Series<'_>], axis: &Axis, y_label: &str, top: f64)
 /// A chart of bars, one for each name.
 pub(super) fn bars(names: &[String], values: &[f64], x_label: &str, y_label: &str) -> String {
     // From 5 on the ticks are whole numbers.
-    let (y_step, y_end) = scale(values.iter().fold(5.0, |most: f64, value| most.max(*value)));
+    let (y_step, y_end) = scale(values.iter().fold(5.0, |most: f64, value| most.max(*value)), 5.0);
     let mut svg = open(y_label);
     for tick in ticks(y_step, y_end) {
         let y = down(tick / y_end);
@@ -121,12 +121,12 @@ fn close(svg: &mut String, x_label: &str) {
     svg.push_str("</svg>");
 }
 
-/// Distance of the ticks and end of an axis that begins at 0 and holds `most`.
-fn scale(most: f64) -> (f64, f64) {
+/// Distance of the ticks and end of an axis that begins at 0 and holds `most`, with at most about that many ticks.
+fn scale(most: f64, count: f64) -> (f64, f64) {
     if most <= 0.0 {
         return (1.0, 1.0);
     }
-    let rough = most / 5.0;
+    let rough = most / count;
     let ten = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * ten).find(|step| *step >= rough).unwrap_or(10.0 * ten);
     // A little slack, so that a value of exactly the last tick does not open another one.
@@ -169,11 +169,12 @@ mod tests {
     #[test]
     fn scales_hold_what_they_must_with_few_round_ticks() {
         for most in [0.0, 0.3, 1.0, 7.0, 99.0, 100.0, 101.0, 43_210.0] {
-            let (step, end) = scale(most);
+            let (step, end) = scale(most, 5.0);
             assert!(end >= most && end <= (most * 2.0).max(1.0), "{most}: {end}");
             assert!((1..=6).contains(&(ticks(step, end).count() - 1)), "{most}");
         }
-        assert_eq!(scale(100.0), (20.0, 100.0));
+        assert_eq!(scale(100.0, 5.0), (20.0, 100.0));
+        assert_eq!(scale(109.0, 9.0), (20.0, 120.0));
     }
 
     #[test]
