@@ -8,8 +8,13 @@ use std::collections::BTreeSet;
 pub(super) const DEVICES: &[&str] = &["node", "index", "kind", "free"];
 
 /// Columns of lists, by table.
-const LISTS: &[(&str, &str)] =
-    &[("attempts", "on-nodes"), ("jobs", "gpu-kinds"), ("jobs", "could-use"), ("jobs", "placed")];
+const LISTS: &[(&str, &str)] = &[
+    ("attempts", "on-nodes"),
+    ("reservations", "on-nodes"),
+    ("jobs", "gpu-kinds"),
+    ("jobs", "could-use"),
+    ("jobs", "placed"),
+];
 
 /// What a job's list says of a kind of GPU that no node has.
 const NO_SUCH_KIND: i64 = -1;
@@ -78,9 +83,11 @@ impl Cycle {
             return Err(CycleRefusal::Other(format!("the only columns of lists are: {}", known.join(", "))));
         }
         self.spend(1 + rows.len() as u64)?;
+        self.list_promises();
         let (mut ends, mut values) = (Vec::new(), Vec::new());
         for row in rows {
             match name {
+                "on-nodes" if table == "reservations" => values.extend(self.reservation_nodes(*row)?),
                 "on-nodes" => {
                     let parts = &self.attempt(*row)?.allocation.parts;
                     values.extend(parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from));
@@ -93,8 +100,7 @@ impl Cycle {
                 }
                 _ => {
                     let job = self.job(*row)?;
-                    let start = self.starts.iter().rev().find(|start| start.job == job);
-                    let parts = start.iter().flat_map(|start| &start.allocation.parts);
+                    let parts = self.planned_start(job).into_iter().flat_map(|allocation| &allocation.parts);
                     values.extend(parts.filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
             }
