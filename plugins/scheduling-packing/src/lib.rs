@@ -170,6 +170,7 @@ impl<C: Cycle> Plan<'_, C> {
     fn tried(&self, job: Row, outcome: &Result<Outcome, Refusal>) -> Option<Tried> {
         match outcome {
             Ok(Outcome::Started | Outcome::Claimed) => Some(Tried::Started),
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Refused(why)) | Err(why) => match why {
                 Refusal::NotNow(_) | Refusal::Pool(_) => Some(Tried::Waits),
                 Refusal::Never(why) => {
