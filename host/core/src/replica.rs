@@ -35,15 +35,18 @@ pub struct Pending {
     pub throttle: Option<(JobId, u32)>,
 }
 
+/// What decides whether a job is worth a look: its class, and how long it may run.
+pub type Kind = (ClassId, Span);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
     pending: BTreeMap<JobId, Pending>,
-    order: BTreeMap<Rank, ClassId>,
+    order: BTreeMap<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeMap<Rank, ClassId>,
+    arrived: BTreeMap<Rank, Kind>,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
     /// Nodes on which something came free since parked classes were looked at.
@@ -218,7 +221,11 @@ impl Replica {
             queue: job.queue,
             throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
         };
-        self.timed.insert((eligible, id));
+        if eligible <= state.meta.now {
+            self.let_in(&pending);
+        } else {
+            self.timed.insert((eligible, id));
+        }
         self.pending.insert(id, pending);
         if !self.priorities.contains_key(&id) {
             self.unranked.insert(id);
@@ -246,11 +253,17 @@ impl Replica {
                 break;
             }
             self.timed.pop_first();
-            if let Some(pending) = self.pending.get(&id) {
-                self.order.insert(pending.rank, pending.class);
-                self.arrived.insert(pending.rank, pending.class);
+            if let Some(pending) = self.pending.get(&id).cloned() {
+                self.let_in(&pending);
             }
         }
+    }
+
+    /// A job may start from now on.
+    fn let_in(&mut self, pending: &Pending) {
+        let kind = (pending.class, pending.limit);
+        self.order.insert(pending.rank, kind);
+        self.arrived.insert(pending.rank, kind);
     }
 
     /// A cycle was accepted: from now on others count as having arrived.
@@ -279,13 +292,13 @@ impl Replica {
     }
 
     /// The eligible jobs in order, behind that one.
-    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
+    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
-    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
+    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
@@ -304,14 +317,12 @@ impl Replica {
     pub fn set_priorities(&mut self, values: impl IntoIterator<Item = (JobId, i64)>) {
         for (id, value) in values {
             let Some(pending) = self.pending.get_mut(&id) else { continue };
-            let was_in = self.order.remove(&pending.rank).is_some();
-            let had_arrived = self.arrived.remove(&pending.rank).is_some();
-            pending.rank.1 = Reverse(value);
-            if was_in {
-                self.order.insert(pending.rank, pending.class);
-            }
-            if had_arrived {
-                self.arrived.insert(pending.rank, pending.class);
+            let old = std::mem::replace(&mut pending.rank.1, Reverse(value));
+            let old_rank = (pending.rank.0, old, pending.rank.2, pending.rank.3);
+            for order in [&mut self.order, &mut self.arrived] {
+                if let Some(kind) = order.remove(&old_rank) {
+                    order.insert(pending.rank, kind);
+                }
             }
             self.priorities.insert(id, value);
             self.unranked.remove(&id);

@@ -14,7 +14,7 @@ mod types;
 pub use plan::{Note, Plan};
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
-use crate::replica::{Rank, Replica};
+use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, Work};
@@ -216,7 +216,7 @@ impl Cycle {
             Scope::Due => {
                 let due = self.replica.promises.due(self.now).filter_map(|job| self.replica.pending(job));
                 let due = due.filter(|p| after.is_none_or(|after| p.rank > after));
-                let due: BTreeMap<Rank, ClassId> = due.map(|p| (p.rank, p.class)).collect();
+                let due: BTreeMap<Rank, Kind> = due.map(|p| (p.rank, (p.class, p.limit))).collect();
                 self.window(due.iter(), only, false, most)
             }
             Scope::Arrived => self.window(self.replica.arrived_after(after), only, true, most),
@@ -230,19 +230,20 @@ impl Cycle {
     /// The first `most` of these that this cycle has not started or held, and how many were looked at.
     fn window<'a>(
         &self,
-        ranks: impl Iterator<Item = (&'a Rank, &'a ClassId)>,
+        ranks: impl Iterator<Item = (&'a Rank, &'a Kind)>,
         only: Option<QueueId>,
         awake: bool,
         most: usize,
     ) -> (Vec<JobId>, u64) {
         let mut found = Vec::new();
         let mut looked = 0;
-        for (rank, class) in ranks {
+        for (rank, (class, limit)) in ranks {
             if found.len() >= most || looked >= self.work.0 {
                 break;
             }
             looked += 1;
-            if awake && self.replica.parked(*class).is_some() {
+            // What was refused a moment ago would be again.
+            if awake && (self.replica.parked(*class).is_some() || self.refused.get(*class, *limit).is_some()) {
                 continue;
             }
             let job = rank.3;
