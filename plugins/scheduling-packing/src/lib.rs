@@ -18,7 +18,7 @@ mod view;
 
 use classes::Classes;
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope};
+use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope, lift_promises};
 use view::View;
 
 pub use config::Config;
@@ -40,6 +40,10 @@ impl Scheduling for Packing {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        // Those that lasted from another policy would be in everybody's way.
+        if lift_promises(cycle).is_err() {
+            return;
+        }
         let mut classes = Classes::default();
         // Without a view of the nodes, or with work that is nearly over, jobs start in plain order.
         let view = View::read(cycle, &mut classes, config).ok();
@@ -181,6 +185,7 @@ impl<C: Cycle> Plan<'_, C> {
                 Refusal::Other(_) => Some(Tried::PassedOver),
                 Refusal::Budget => None,
             },
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Untried) => None,
         }
     }
