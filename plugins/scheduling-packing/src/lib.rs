@@ -31,7 +31,7 @@ const TRIES: u32 = 4;
 const WITHOUT_START: u32 = 8;
 /// Instructions that may go into choosing nodes: for each pending job, each node, and in any case. The rest of the fuel
 /// that the manifest asks for is for everything else.
-const EFFORT: (u64, u64, u64) = (70_000, 10_000, 10_000_000);
+const EFFORT: (u64, u64, u64) = (70_000, 60_000, 10_000_000);
 
 /// The policy.
 pub struct Packing;
@@ -45,8 +45,8 @@ impl Scheduling for Packing {
             return;
         }
         let mut classes = Classes::default();
-        // Without a view of the nodes, or with work that is nearly over, jobs start in plain order.
-        let view = View::read(cycle, &mut classes, config).ok();
+        // Without a view of the nodes jobs start in plain order.
+        let view = View::read(cycle, &mut classes, config).ok().flatten();
         let rows = |table| cycle.rows(table).map_or(0, u64::from);
         let (each_job, each_node, base) = EFFORT;
         let mut plan = Plan {
