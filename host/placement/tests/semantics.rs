@@ -425,6 +425,6 @@ fn a_part_of_a_gpu_outlasts_the_others_only_where_nobody_else_is_promised_the_de
     let slot = c.earliest_start(whole, NOW, HOUR, &Placing::default(), &mut Work(100)).unwrap();
     assert_eq!(slot.start, NOW + HOUR);
     c.reserve(&slot);
-    assert!(matches!(start(&mut c, 2, share(500), HOUR + Span(1)), Err(NoFit::NotNow(_))));
+    assert!(matches!(start(&mut c, 2, share(500), Span(HOUR.0 + 1)), Err(NoFit::NotNow(_))));
     assert!(start(&mut c, 3, share(500), HOUR).is_ok());
 }
