@@ -15,12 +15,14 @@ mod dev;
 mod exit;
 mod export;
 mod job;
+mod licence;
 mod logging;
 mod man;
 mod node;
 mod objects;
 mod output;
 mod policy;
+mod qos;
 mod queue;
 mod restore;
 mod sim;
@@ -78,6 +80,11 @@ enum Noun {
     Account(account::Account),
     /// See and change users
     User(user::User),
+    /// See and change qualities of service: priorities and limits of kinds of jobs
+    Qos(qos::Qos),
+    /// See and change licences: counted things that no node has
+    #[command(visible_alias = "license")]
+    Licence(licence::Licence),
     /// See, activate and roll back policies; build one
     Policy(policy::Policy),
     /// Make the objects of a TOML file: all of them, or none
@@ -107,6 +114,8 @@ impl Noun {
             Self::Queue(noun) => noun.run(global),
             Self::Account(noun) => noun.run(global),
             Self::User(noun) => noun.run(global),
+            Self::Qos(noun) => noun.run(global),
+            Self::Licence(noun) => noun.run(global),
             Self::Policy(noun) => noun.run(global),
             Self::Apply(noun) => noun.run(global),
             Self::Export(noun) => noun.run(global),

@@ -2,8 +2,8 @@
 
 use crate::records::Fading;
 use ephor_model::{
-    Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, NodeId,
-    NodeSpec, Queue, Slot, Timestamp, Uid, Usage, User,
+    Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, Licence,
+    NodeId, NodeSpec, Qos, Queue, Slot, Timestamp, Uid, Usage, User,
 };
 use std::sync::Arc;
 
@@ -189,6 +189,22 @@ pub struct Objects {
     pub users: Vec<User>,
     /// Additions to nodes: name, features, amounts.
     pub nodes: Vec<(String, Vec<String>, Amounts)>,
+    /// Qualities of service.
+    pub qos: Vec<Qos>,
+    /// Licences.
+    pub licences: Vec<Licence>,
+}
+
+impl Objects {
+    /// How many there are, of all kinds.
+    pub fn count(&self) -> usize {
+        self.queues.len()
+            + self.accounts.len()
+            + self.users.len()
+            + self.nodes.len()
+            + self.qos.len()
+            + self.licences.len()
+    }
 }
 
 /// Kinds of objects.
@@ -202,6 +218,10 @@ pub enum ObjectKind {
     User,
     /// A node, by name.
     Node,
+    /// A quality of service, by name.
+    Qos,
+    /// A licence, by name.
+    Licence,
 }
 
 /// What a command answers.

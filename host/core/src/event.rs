@@ -3,7 +3,8 @@
 use crate::records::{Fading, Job};
 use ephor_model::{
     Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
-    JobState, NodeId, NodeSpec, Queue, QueueId, ReasonCode, Slot, Timestamp, Uid, Usage, User,
+    JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, ResourceId, Slot, Timestamp, Uid,
+    Usage, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -235,5 +236,29 @@ pub enum Event {
     TokenClosed {
         /// Digest of its secret.
         token: Digest,
+    },
+    /// A quality of service is new or changed.
+    QosSet {
+        /// Number.
+        qos: QosId,
+        /// What it is now.
+        is: Qos,
+    },
+    /// A quality of service is gone.
+    QosDeleted {
+        /// Number.
+        qos: QosId,
+    },
+    /// A licence is new or changed.
+    LicenceSet {
+        /// Number of its resource.
+        licence: ResourceId,
+        /// What it is now.
+        is: Licence,
+    },
+    /// A licence is gone.
+    LicenceDeleted {
+        /// Number of its resource.
+        licence: ResourceId,
     },
 }

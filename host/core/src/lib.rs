@@ -8,6 +8,8 @@ pub mod cycle;
 pub mod decide;
 pub mod event;
 mod fold;
+mod fold_objects;
+pub mod pools;
 pub mod records;
 pub mod replica;
 pub mod roles;

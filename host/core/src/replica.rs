@@ -3,6 +3,7 @@
 //! Fed by the same events as the state, so that submits and queries never wait for a cycle.
 
 use crate::event::{Event, Stamped};
+use crate::pools::Who;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
@@ -27,6 +28,10 @@ pub struct Pending {
     pub queue: QueueId,
     /// First id of its array, and how many of its elements may run at once.
     pub throttle: Option<(JobId, u32)>,
+    /// What decides which limits bind it.
+    pub who: Who,
+    /// Whether it takes licences.
+    pub licensed: bool,
 }
 
 /// See the module.
@@ -153,6 +158,8 @@ impl Replica {
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
             queue: job.queue,
             throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
+            who: Who::of(job),
+            licensed: !job.licences.is_empty(),
         };
         self.timed.insert((eligible, id));
         self.pending.insert(id, pending);

@@ -1,7 +1,10 @@
 //! The state as rows of a store: what one transaction must write beside its events.
 
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
-use ephor_model::{Account, AccountId, AttemptKey, Digest, JobId, NodeId, Queue, QueueId, Slot, Uid, User};
+use ephor_model::{
+    Account, AccountId, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId, ResourceId, Slot, Uid,
+    User,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -32,6 +35,10 @@ pub enum RowKey {
     Policy(Slot),
     /// An open token.
     Token(Digest),
+    /// A quality of service.
+    Qos(QosId),
+    /// A licence.
+    Licence(ResourceId),
 }
 
 /// Content of a row.
@@ -61,4 +68,8 @@ pub enum Row {
     Policy(Arc<PolicySlot>),
     /// An open token.
     Token(OpenToken),
+    /// A quality of service.
+    Qos(Arc<Qos>),
+    /// A licence.
+    Licence(Arc<Licence>),
 }

@@ -173,10 +173,10 @@ impl Scheduling for FirstComeFirstServed {
     }
 }
 
-/// A job that can never run holds up nobody; any other refusal does.
+/// A job that can never run, or waits for its limits, holds up nobody; any other refusal does.
 fn stops_the_queue(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Started | Outcome::Claimed | Outcome::Refused(CycleRefusal::Never(_)) => false,
+        Outcome::Started | Outcome::Claimed | Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Pool(_)) => false,
         Outcome::Refused(_) | Outcome::Untried => true,
     }
 }

@@ -1,11 +1,13 @@
 //! The state of the cluster and the questions that are asked of it.
 
+use crate::pools::{Scope, Use};
 use crate::records::{
     Attempt, Element, Elements, Job, JobEntry, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged,
 };
 use crate::rows::{Row, RowKey};
 use ephor_model::{
-    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, NodeId, Queue, QueueId, Slot, Uid, User,
+    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId,
+    ResourceId, Slot, Uid, User,
 };
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -36,6 +38,10 @@ pub struct State {
     pub policies: OrdMap<Slot, Arc<PolicySlot>>,
     /// Open join tokens.
     pub tokens: OrdMap<Digest, OpenToken>,
+    /// Qualities of service.
+    pub qos: OrdMap<QosId, Arc<Qos>>,
+    /// Licences, by the number of their resource.
+    pub licences: OrdMap<ResourceId, Arc<Licence>>,
     /// What follows from the rest, kept for speed; not stored.
     pub derived: Derived,
 }
@@ -55,6 +61,10 @@ pub struct Derived {
     pub finished: u64,
     /// Numbers of nodes by name.
     pub node_names: OrdMap<String, NodeId>,
+    /// Numbers of accounts by name.
+    pub account_names: OrdMap<String, AccountId>,
+    /// What jobs use of the pools that something bounds; only where that is not nothing.
+    pub pools: OrdMap<Scope, Use>,
 }
 
 /// What attempts hold on one node.
@@ -94,7 +104,18 @@ impl State {
 
     /// The account of that name.
     pub fn account_by_name(&self, name: &str) -> Option<(AccountId, &Arc<Account>)> {
-        self.accounts.iter().find(|(_, a)| a.name == name).map(|(id, a)| (*id, a))
+        let id = *self.derived.account_names.get(name)?;
+        self.accounts.get(&id).map(|account| (id, account))
+    }
+
+    /// The quality of service of that name.
+    pub fn qos_by_name(&self, name: &str) -> Option<(QosId, &Arc<Qos>)> {
+        self.qos.iter().find(|(_, q)| q.name == name).map(|(id, q)| (*id, q))
+    }
+
+    /// The licence of that name, and the number of its resource.
+    pub fn licence_by_name(&self, name: &str) -> Option<(ResourceId, &Arc<Licence>)> {
+        self.licences.iter().find(|(_, l)| l.name == name).map(|(id, l)| (*id, l))
     }
 
     /// The node of that name.
@@ -137,6 +158,8 @@ impl State {
             RowKey::Uncharged(key) => Row::Uncharged(self.uncharged.get(key)?.clone()),
             RowKey::Policy(slot) => Row::Policy(self.policies.get(slot)?.clone()),
             RowKey::Token(digest) => Row::Token(self.tokens.get(digest)?.clone()),
+            RowKey::Qos(id) => Row::Qos(self.qos.get(id)?.clone()),
+            RowKey::Licence(id) => Row::Licence(self.licences.get(id)?.clone()),
         })
     }
 
@@ -158,6 +181,8 @@ impl State {
         keys.extend(self.uncharged.keys().map(|key| RowKey::Uncharged(*key)));
         keys.extend(self.policies.keys().map(|slot| RowKey::Policy(slot.clone())));
         keys.extend(self.tokens.keys().map(|digest| RowKey::Token(*digest)));
+        keys.extend(self.qos.keys().map(|id| RowKey::Qos(*id)));
+        keys.extend(self.licences.keys().map(|id| RowKey::Licence(*id)));
         keys
     }
 
@@ -172,7 +197,10 @@ impl State {
             match (key, row) {
                 (RowKey::Meta, Row::Meta(meta)) => state.meta = meta,
                 (RowKey::Queue(id), Row::Queue(q)) => drop(state.queues.insert(id, q)),
-                (RowKey::Account(id), Row::Account(a)) => drop(state.accounts.insert(id, a)),
+                (RowKey::Account(id), Row::Account(a)) => {
+                    state.derived.account_names.insert(a.name.clone(), id);
+                    state.accounts.insert(id, a);
+                }
                 (RowKey::User(id), Row::User(u)) => drop(state.users.insert(id, u)),
                 (RowKey::Node(id), Row::Node(n)) => {
                     state.derived.node_names.insert(n.spec.name.clone(), id);
@@ -185,6 +213,8 @@ impl State {
                 (RowKey::Uncharged(key), Row::Uncharged(u)) => drop(state.uncharged.insert(key, u)),
                 (RowKey::Policy(slot), Row::Policy(p)) => drop(state.policies.insert(slot, p)),
                 (RowKey::Token(digest), Row::Token(t)) => drop(state.tokens.insert(digest, t)),
+                (RowKey::Qos(id), Row::Qos(q)) => drop(state.qos.insert(id, q)),
+                (RowKey::Licence(id), Row::Licence(l)) => drop(state.licences.insert(id, l)),
                 (key, _) => return Err(format!("row {key:?} holds something else")),
             }
         }
@@ -201,6 +231,8 @@ impl State {
             }
             state.count_running(id, 1);
         }
+        // Only now is everything there that says what is bounded.
+        state.recount(|_| true);
         Ok(state)
     }
 
@@ -232,6 +264,8 @@ impl State {
             self.derived.finished = self.derived.finished.saturating_add_signed(-step);
             let live = self.derived.live_by_user.entry(uid).or_default();
             *live = live.saturating_add_signed(step as i32);
+            let job = entry.job.clone();
+            self.count_submitted(&job, step);
         }
         true
     }

@@ -1,6 +1,7 @@
-//! Model test: whatever commands come in whatever order, nothing is granted twice, the replica agrees with the state,
-//! and the log folds to the same rows (laws 3, 7).
+//! Model test: whatever commands come in whatever order, nothing is granted twice, no limit is passed, the replica
+//! agrees with the state, and the log folds to the same rows (laws 3, 7).
 
+mod bounds;
 mod support;
 
 use ephor_core::command::{Action, NodeReport};
@@ -11,7 +12,8 @@ use support::{World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8> },
+    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8>, whose: u8 },
+    Bound { what: u8, most: u8 },
     Cycle,
     Begin(u8),
     End { which: u8, code: i32 },
@@ -24,8 +26,10 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()))
-            .prop_map(|(cpus, array, hold, depends)| Step::Submit { cpus, array, hold: hold && array == 1, depends }),
+        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u8>()).prop_map(
+            |(cpus, array, hold, depends, whose)| Step::Submit { cpus, array, hold: hold && array == 1, depends, whose },
+        ),
+        1 => (any::<u8>(), 0u8..4).prop_map(|(what, most)| Step::Bound { what, most }),
         4 => Just(Step::Cycle),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
@@ -47,7 +51,7 @@ fn pick(world: &World, which: u8) -> Option<JobId> {
 
 fn take(world: &mut World, step: &Step, boots: &mut u32) {
     match step {
-        Step::Submit { cpus, array, hold, depends } => {
+        Step::Submit { cpus, array, hold, depends, whose } => {
             let mut new = job().cpus(*cpus);
             new.0.hold = *hold;
             new.0.requeue = Some(*cpus == 2);
@@ -60,8 +64,10 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
                 let on = JobId(1 + u64::from(d) % (known - 1));
                 new = new.after(kinds[d as usize % kinds.len()].0, on);
             }
-            world.submit(new);
+            bounds::sign(&mut new, *whose);
+            let _ = world.try_submit(new);
         }
+        Step::Bound { what, most } => bounds::change(world, *what, *most),
         Step::Cycle => drop(world.cycle()),
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
@@ -104,6 +110,7 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
 }
 
 fn check(world: &World) {
+    bounds::check(world);
     for (id, node) in &world.state.nodes {
         let held: i64 = world
             .state
@@ -136,6 +143,7 @@ proptest! {
     #[test]
     fn any_history_is_sound(steps in proptest::collection::vec(step(), 1..60)) {
         let mut world = World::new(NODES, CPUS);
+        bounds::set_up(&mut world);
         let mut boots = 1;
         for step in &steps {
             take(&mut world, step, &mut boots);

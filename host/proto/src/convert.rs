@@ -1,5 +1,6 @@
 //! Conversions between wire messages and the model's types.
 
+use crate::limits::{licences_from_wire, licences_to_wire};
 use crate::v1;
 use ephor_model::{
     Amounts, ArraySpec, Blobs, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest, OpenMode,
@@ -138,6 +139,7 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         dependency_any: s.dependency_any,
         requeue: s.requeue,
         array: s.array.as_ref().map(ToString::to_string),
+        licences: licences_to_wire(&s.licences),
     }
 }
 
@@ -250,6 +252,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         dependency_any: w.dependency_any,
         requeue: w.requeue,
         array,
+        licences: licences_from_wire(w.licences)?,
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
@@ -289,6 +292,7 @@ mod tests {
         spec.request.mem = MemRequest::PerCpu(100);
         spec.request.gpus = GpuRequest::PerNode(2);
         spec.array = ArraySpec::parse("1-9:2%3").ok();
+        spec.licences = vec![("solver".into(), 2)];
         spec.dependencies = vec![Dependency { kind: DependencyKind::AfterOk, job: JobId(7) }];
         let draft =
             Draft { spec, blobs: Blobs { script: Some(b"#!/bin/sh\n".to_vec()), environment: b"A=1\0B=\0".to_vec() } };

@@ -4,7 +4,7 @@
 //! capacity for it is kept free; then every job behind it, in order, starts if it delays no promise. With
 //! `reservations` a site gives more jobs such a promise; with `"all"` no job is delayed by one behind it
 //! (conservative backfill, worked out anew in each cycle). A job that can never run is passed over with a note for
-//! its user.
+//! its user, and one that waits for a limit or a licence without a promise.
 
 mod config;
 
@@ -82,9 +82,10 @@ impl<C: Cycle> Plan<'_, C> {
         let outcomes = self.cycle.start_in_order(jobs, &self.how, StopRule::FirstRefusal);
         for (at, outcome) in outcomes.iter().enumerate() {
             match outcome {
-                Outcome::Started | Outcome::Claimed => {}
+                // No promise for a job that waits for a limit or a licence: when that lets it start, no node can tell.
+                Outcome::Started | Outcome::Claimed | Outcome::Refused(Refusal::Pool(_)) => {}
                 Outcome::Refused(Refusal::Never(why)) => self.note(jobs[at], why),
-                Outcome::Refused(Refusal::NotNow(_) | Refusal::Pool(_)) => return Some(Some(at)),
+                Outcome::Refused(Refusal::NotNow(_)) => return Some(Some(at)),
                 // Nothing may overtake a job that cannot be protected.
                 Outcome::Refused(Refusal::Budget | Refusal::Other(_)) | Outcome::Untried => return None,
             }

@@ -71,6 +71,8 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
         ("User", format!("{} ({})", job.user, job.uid)),
         ("Account", job.account.clone()),
         ("Queue", job.queue.clone()),
+        ("QOS", job.qos.clone().unwrap_or_default()),
+        ("Licences", job.licences.iter().map(|l| format!("{}:{}", l.name, l.count)).collect::<Vec<_>>().join(",")),
         ("State", state),
         ("Reason", reason),
         ("Request", job.request.as_ref().map(request).unwrap_or_default()),

@@ -5,6 +5,7 @@ use ephor_core::scheduler::Notes;
 use ephor_core::{Element, Job, State};
 use ephor_model::{ArraySpec, Hold, JobId, JobState, ReasonCode, ResourceId, Timestamp};
 use ephor_proto::convert::request_to_wire;
+use ephor_proto::limits::licences_to_wire;
 use ephor_proto::v1;
 use ephor_store::HistoryJob;
 
@@ -24,6 +25,7 @@ impl Source<'_> {
         let (reason, detail) = self.reason(&entry.job, id, element);
         row.reason = reason.name().into();
         row.reason_detail = detail;
+        row.licences = licences_to_wire(&entry.job.spec.licences);
         let end = self.state.attempts.get(&id).map(|attempt| attempt.expected_end);
         row.expected_end = end.filter(|t| *t != Timestamp::NEVER).map(|t| t.0);
         Some(row)
@@ -122,6 +124,8 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         comment: record.comment,
         charge: record.charge,
         requeue: record.requeue.unwrap_or(false),
+        qos: record.qos,
+        licences: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
 mod plan;
+mod pools;
 mod savepoints;
 mod tables;
 mod types;
@@ -11,6 +12,7 @@ mod types;
 pub use plan::{Note, Plan};
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
+use crate::pools::Book;
 use crate::replica::{Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
@@ -54,6 +56,8 @@ pub struct Cycle {
     /// The shortest limit at which a class was refused since capacity last grew: longer ones need no look.
     refused: BTreeMap<ClassId, (Span, String)>,
     notes: BTreeMap<JobId, Note>,
+    /// What this cycle's starts leave of the pools.
+    book: Book,
 }
 
 struct PlannedStart {
@@ -99,6 +103,7 @@ impl Cycle {
             next_group: 0,
             refused: BTreeMap::new(),
             notes: BTreeMap::new(),
+            book: Book::default(),
         })
     }
 
@@ -236,7 +241,8 @@ impl Cycle {
             let outcome = self.try_start(*row, None, how).unwrap_or_else(Outcome::Refused);
             stopped = match (&outcome, stop) {
                 (Outcome::Refused(CycleRefusal::Budget), _) => true,
-                (Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Other(_)), _) => false,
+                // A job that waits for its limits stands in nobody's way.
+                (Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Pool(_) | CycleRefusal::Other(_)), _) => false,
                 (Outcome::Refused(_), StopRule::FirstRefusal) => true,
                 _ => false,
             };
@@ -261,14 +267,18 @@ impl Cycle {
                 return Err(CycleRefusal::NotNow(format!("{running} of at most {most} elements of its array run")));
             }
         }
+        // Before any look at nodes, and never remembered for the class: others of it may have other pools.
+        let pools = self.pools_with_room(job)?;
         if let Some((shortest, why)) = self.refused.get(&class)
             && limit >= *shortest
             && *how == Placing::default()
         {
             return Err(CycleRefusal::NotNow(why.clone()));
         }
+        let before = self.replica.cluster.savepoint();
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
             Ok(allocation) => {
+                self.draw(job, &pools, &allocation, before)?;
                 self.gone.insert(job);
                 if let Some((array, _)) = throttle {
                     *self.started_of.entry(array).or_default() += 1;
@@ -395,6 +405,7 @@ impl Cycle {
         let (code, text) = match refusal {
             CycleRefusal::Never(why) => (ReasonCode::BadConstraints, why),
             CycleRefusal::NotNow(why) => (ReasonCode::Resources, why),
+            CycleRefusal::Pool(row) => return self.explain_pool(job, *row),
             _ => return,
         };
         let throttled =

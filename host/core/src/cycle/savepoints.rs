@@ -15,6 +15,7 @@ pub(super) struct Savepoint {
     gone: BTreeSet<JobId>,
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,
+    drawn: usize,
 }
 
 impl Cycle {
@@ -34,6 +35,7 @@ impl Cycle {
             gone: self.gone.clone(),
             started_of: self.started_of.clone(),
             notes: self.notes.clone(),
+            drawn: self.book.mark(),
         });
         id
     }
@@ -57,6 +59,7 @@ impl Cycle {
         self.gone = saved.gone;
         self.started_of = saved.started_of;
         self.notes = saved.notes;
+        self.book.put_back(saved.drawn);
         self.refused.clear();
         Ok(())
     }

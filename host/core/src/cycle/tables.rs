@@ -1,6 +1,7 @@
 //! The tables of a cycle as integer columns.
 
 use super::{Cycle, CycleRefusal};
+use crate::pools::Draw;
 use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
 
 const JOBS: &[&str] = &[
@@ -57,7 +58,8 @@ const QUEUES: &[&str] = &[
     "demand.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
-const EMPTY: [&str; 3] = ["devices", "reservations", "pools"];
+const POOLS: &[&str] = &["used", "ceiling"];
+const EMPTY: [&str; 2] = ["devices", "reservations"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -69,13 +71,17 @@ impl Cycle {
     /// How many rows a table has.
     ///
     /// # Errors
-    /// An unknown table.
-    pub fn rows(&self, table: &str) -> Result<u32, CycleRefusal> {
+    /// An unknown table; too little work left.
+    pub fn rows(&mut self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
             "attempts" => self.attempts.len(),
             "queues" => self.queues.len(),
             "nodes" => self.nodes.len(),
+            "pools" => {
+                self.hand_out_pools()?;
+                self.book.pools().len()
+            }
             t if EMPTY.contains(&t) => 0,
             _ => return Err(unknown_table(table)),
         };
@@ -92,6 +98,7 @@ impl Cycle {
             "attempts" => ATTEMPTS,
             "queues" => QUEUES,
             "nodes" => NODES,
+            "pools" => POOLS,
             t if EMPTY.contains(&t) => return Ok(Vec::new()),
             _ => return Err(unknown_table(table)),
         };
@@ -117,6 +124,7 @@ impl Cycle {
             "jobs" => self.job_column(name, rows),
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
+            "pools" => rows.iter().map(|r| self.pool_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
     }
@@ -126,18 +134,43 @@ impl Cycle {
     /// # Errors
     /// As for [`Self::column`].
     pub fn ragged(&mut self, table: &str, name: &str, rows: &[u32]) -> Result<(Vec<u32>, Vec<i64>), CycleRefusal> {
-        if (table, name) != ("attempts", "on-nodes") {
-            return Err(CycleRefusal::Other("the only column of lists is on-nodes of table attempts".into()));
-        }
         self.spend(1 + rows.len() as u64)?;
         let (mut ends, mut values) = (Vec::new(), Vec::new());
         for row in rows {
-            let attempt = self.attempt(*row)?;
-            let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
-            values.extend(nodes);
+            match (table, name) {
+                ("attempts", "on-nodes") => {
+                    let attempt = self.attempt(*row)?;
+                    let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
+                    values.extend(nodes);
+                }
+                ("jobs", "pools" | "draws") => values.extend(self.pools_cell(name, *row)?),
+                _ => {
+                    let text = "the columns of lists are on-nodes of attempts, and pools and draws of jobs";
+                    return Err(CycleRefusal::Other(text.into()));
+                }
+            }
             ends.push(values.len() as u32);
         }
         Ok((ends, values))
+    }
+
+    /// Rows of the pools that a job draws on, or how much of each it asks for.
+    fn pools_cell(&mut self, name: &str, row: u32) -> Result<Vec<i64>, CycleRefusal> {
+        let id = self.job(row)?;
+        let rows = self.pools_of(id);
+        if name == "pools" {
+            return Ok(rows.iter().map(|r| i64::from(*r)).collect());
+        }
+        let gone = || CycleRefusal::Other(format!("the job of row {row} is gone"));
+        let (entry, _) = self.state.element(id).ok_or_else(gone)?;
+        let draw = Draw::asked(&entry.job);
+        Ok(rows.iter().filter_map(|r| self.book.pools().get(*r as usize)).map(|p| draw.of(p.metric)).collect())
+    }
+
+    fn pool_cell(&self, name: &str, row: u32) -> Result<i64, CycleRefusal> {
+        let unknown = || CycleRefusal::Other(format!("table pools has no row {row}"));
+        let pool = self.book.pools().get(row as usize).ok_or_else(unknown)?;
+        Ok(if name == "used" { pool.used } else { pool.ceiling })
     }
 
     /// Gives every eligible job a row, so that whole columns have an order.

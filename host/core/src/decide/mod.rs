@@ -3,8 +3,10 @@
 //! A command that is refused has emitted nothing. Every emitted event is applied at once, so that the next command of
 //! the same batch sees it.
 
+mod bounds;
 mod jobs;
 mod nodes;
+mod object_limits;
 mod objects;
 mod plan;
 mod policies;

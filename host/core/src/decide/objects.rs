@@ -1,23 +1,34 @@
-//! Queues, accounts, users and additions to nodes: created, changed and deleted, all or none.
+//! Queues, accounts, users, QOS, licences and additions to nodes: created, changed and deleted, all or none.
 
-use super::Tx;
+use super::{Tx, object_limits};
 use crate::command::{ObjectKind, Objects, Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use ephor_model::{Account, AccountId, Amounts, NodeId, Queue, QueueId, User, limits};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal> {
-    let count = objects.queues.len() + objects.accounts.len() + objects.users.len() + objects.nodes.len();
+    let count = objects.count();
     if count > limits::APPLY_OBJECTS {
         let text = format!("{count} objects at once are above {}; apply them in parts", limits::APPLY_OBJECTS);
         return Err(Refusal::new(RefusalKind::Limit, text));
     }
     // Everything is worked out before the first event, so that a bad object leaves nothing half-done.
+    object_limits::check_names(tx.state, &objects)?;
+    let licences = object_limits::plan_licences(tx.state, objects.licences)?;
+    let qos = object_limits::plan_qos(tx.state, objects.qos)?;
     let queues = plan_queues(tx, objects.queues)?;
     let accounts = plan_accounts(tx, objects.accounts)?;
     let users = plan_users(tx, objects.users, &accounts)?;
     let nodes = plan_nodes(tx, objects.nodes)?;
     let mut tally = Tally::default();
+    for (id, is) in licences {
+        let change = Change::of(tx.state.licences.get(&id).map(|l| **l == is));
+        tally.note(tx, change, Event::LicenceSet { licence: id, is });
+    }
+    for (id, is) in qos {
+        let change = Change::of(tx.state.qos.get(&id).map(|q| **q == is));
+        tally.note(tx, change, Event::QosSet { qos: id, is });
+    }
     for (id, is) in queues {
         let change = Change::of(tx.state.queues.get(&id).map(|q| **q == is));
         tally.note(tx, change, Event::QueueSet { queue: id, is });
@@ -74,7 +85,7 @@ impl Tally {
     }
 }
 
-fn check_name(kind: &str, name: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(kind: &str, name: &str) -> Result<(), Refusal> {
     let good = !name.is_empty()
         && name.len() <= limits::NAME_BYTES
         && name.chars().all(|c| c.is_alphanumeric() || "._-+@".contains(c));
@@ -164,6 +175,7 @@ fn plan_accounts(tx: &Tx<'_>, wanted: Vec<Account>) -> Result<Vec<(AccountId, Ac
             return Err(Refusal::new(RefusalKind::NotFound, text));
         }
     }
+    object_limits::check_tree(tx.state, &wanted)?;
     let mut ids: BTreeMap<String, AccountId> = BTreeMap::new();
     let out = wanted.into_iter().map(|account| {
         let known = tx.state.account_by_name(&account.name).map(|(id, _)| id);
@@ -181,7 +193,8 @@ fn plan_accounts(tx: &Tx<'_>, wanted: Vec<Account>) -> Result<Vec<(AccountId, Ac
 fn plan_users(tx: &Tx<'_>, wanted: Vec<User>, accounts: &[(AccountId, Account)]) -> Result<Vec<User>, Refusal> {
     for user in &wanted {
         check_name("user", &user.name)?;
-        for name in user.accounts.iter().chain(&user.default_account) {
+        let associated = user.associations.iter().map(|a| &a.account);
+        for name in user.accounts.iter().chain(&user.default_account).chain(associated) {
             let there = tx.state.account_by_name(name).is_some() || accounts.iter().any(|(_, a)| a.name == *name);
             if !there {
                 let text = format!("user '{}' names account '{name}', which is not there", user.name);
@@ -240,6 +253,9 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             if let Some(user) = tx.state.users.values().find(|u| u.default_account.as_deref() == Some(name)) {
                 return conflict(format!("account '{name}' is the default of user '{}'", user.name));
             }
+            if let Some(child) = tx.state.accounts.values().find(|a| a.parent.as_deref() == Some(name)) {
+                return conflict(format!("account '{}' lies below '{name}'", child.name));
+            }
             tx.emit(Event::AccountDeleted { account: id });
         }
         ObjectKind::User => {
@@ -257,6 +273,16 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
                 return conflict(format!("node '{name}' still holds {jobs} jobs whose end is not known"));
             }
             tx.emit(Event::NodeDeleted { node: id });
+        }
+        ObjectKind::Qos => {
+            let (id, _) = tx.state.qos_by_name(name).ok_or_else(|| missing("QOS"))?;
+            object_limits::check_qos_unused(tx.state, id, name)?;
+            tx.emit(Event::QosDeleted { qos: id });
+        }
+        ObjectKind::Licence => {
+            let (id, _) = tx.state.licence_by_name(name).ok_or_else(|| missing("licence"))?;
+            object_limits::check_licence_unused(tx.state, id, name)?;
+            tx.emit(Event::LicenceDeleted { licence: id });
         }
     }
     Ok(Reply::Done)

@@ -3,7 +3,8 @@
 use super::Tx;
 use crate::command::{Group, Reply, Start, expected_end};
 use crate::event::Event;
-use ephor_model::{Amounts, AttemptKey, JobId, JobState, NodeId};
+use crate::pools::{Book, Draw};
+use ephor_model::{Amounts, AttemptKey, JobId, JobState, NodeId, Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn commit(tx: &mut Tx<'_>, groups: &[Group]) -> Reply {
@@ -33,8 +34,12 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
     let mut jobs = BTreeSet::new();
     let mut arrays: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut asked: BTreeMap<NodeId, (Amounts, BTreeSet<u32>)> = BTreeMap::new();
+    let mut book = Book::default();
     for start in &group.starts {
         if !jobs.insert(start.job) || !may_start(tx, start.job, &mut arrays) || start.allocation.parts.is_empty() {
+            return false;
+        }
+        if !within_limits(tx, start, &mut book) {
             return false;
         }
         let mut nodes = BTreeSet::new();
@@ -51,6 +56,18 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
         }
     }
     asked.iter().all(|(node, (amounts, devices))| node_has(tx, *node, amounts, devices))
+}
+
+/// Whether the pools of a job have what it takes, beside the starts of its group that went before.
+fn within_limits(tx: &Tx<'_>, start: &Start, book: &mut Book) -> bool {
+    let Some((entry, _)) = tx.state.element(start.job) else { return false };
+    let rows = book.rows_of_job(tx.state, &entry.job);
+    if rows.is_empty() {
+        return true;
+    }
+    let Timestamp(end) = expected_end(tx.at, &entry.job.spec);
+    let granted = Span(end.saturating_sub(tx.at.0));
+    book.take(&rows, &Draw::held(&entry.job, &start.allocation, granted)).is_ok()
 }
 
 fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool {

@@ -24,6 +24,7 @@ pub enum JobOption {
     Queue,
     Account,
     Qos,
+    Licences,
     Array,
     Dependency,
     Gres,
