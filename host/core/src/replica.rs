@@ -11,6 +11,7 @@ use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp}
 use ephor_placement::{ClassId, Cluster, Need, NodeView};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Place of a pending job in the order: rank of its queue, then priority, then submission, then id.
 pub type Rank = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);
@@ -40,9 +41,11 @@ pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
     pending: BTreeMap<JobId, Pending>,
-    order: BTreeSet<Rank>,
+    order: BTreeMap<Rank, ClassId>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeSet<Rank>,
+    arrived: BTreeMap<Rank, ClassId>,
+    /// For each class that was refused for want of capacity, why; until something comes free that could help it.
+    parked: Vec<Option<Arc<str>>>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
@@ -83,7 +86,9 @@ impl Replica {
                 self.cluster.occupy(key.job, allocation, *expected_end);
             }
             Event::Ended { key, .. } => {
+                let nodes = self.cluster.nodes_of(key.job);
                 self.cluster.vacate(key.job);
+                self.wake_for(&nodes);
                 self.refresh_job(key.job, state);
             }
             Event::NodeRegistered { node, .. }
@@ -124,7 +129,43 @@ impl Replica {
         )
     }
 
+    /// Why a class is parked; `None`: it is worth a look.
+    pub fn parked(&self, class: ClassId) -> Option<&Arc<str>> {
+        self.parked.get(class.0 as usize)?.as_ref()
+    }
+
+    /// A class has no room beside what runs.
+    pub fn park(&mut self, class: ClassId, why: Arc<str>) {
+        let at = class.0 as usize;
+        if at >= self.parked.len() {
+            self.parked.resize(at + 1, None);
+        }
+        self.parked[at] = Some(why);
+    }
+
+    /// A class is worth a look again.
+    pub fn unpark(&mut self, class: ClassId) {
+        if let Some(parked) = self.parked.get_mut(class.0 as usize) {
+            *parked = None;
+        }
+    }
+
+    /// Every class is worth a look again.
+    pub fn unpark_all(&mut self) {
+        self.parked.clear();
+    }
+
+    /// Unparks the classes that could use what came free on these nodes.
+    fn wake_for(&mut self, nodes: &[NodeId]) {
+        for (i, parked) in self.parked.iter_mut().enumerate().filter(|(_, parked)| parked.is_some()) {
+            if nodes.iter().any(|node| self.cluster.may_help(ClassId(i as u32), *node)) {
+                *parked = None;
+            }
+        }
+    }
+
     fn refresh_node(&mut self, id: NodeId, state: &State) {
+        self.unpark_all();
         match state.nodes.get(&id) {
             None => self.cluster.remove_node(id),
             Some(node) => self.cluster.set_node(
@@ -180,15 +221,17 @@ impl Replica {
 
     /// Lets in the jobs whose begin time has come.
     pub fn advance(&mut self, now: Timestamp) {
-        self.cluster.advance(now);
+        if self.cluster.advance(now) {
+            self.unpark_all();
+        }
         while let Some((at, id)) = self.timed.first().copied() {
             if at > now {
                 break;
             }
             self.timed.pop_first();
             if let Some(pending) = self.pending.get(&id) {
-                self.order.insert(pending.rank);
-                self.arrived.insert(pending.rank);
+                self.order.insert(pending.rank, pending.class);
+                self.arrived.insert(pending.rank, pending.class);
             }
         }
     }
@@ -214,13 +257,13 @@ impl Replica {
     }
 
     /// The eligible jobs in order, behind that one.
-    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
-    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
@@ -239,14 +282,14 @@ impl Replica {
     pub fn set_priorities(&mut self, values: impl IntoIterator<Item = (JobId, i64)>) {
         for (id, value) in values {
             let Some(pending) = self.pending.get_mut(&id) else { continue };
-            let was_in = self.order.remove(&pending.rank);
-            let had_arrived = self.arrived.remove(&pending.rank);
+            let was_in = self.order.remove(&pending.rank).is_some();
+            let had_arrived = self.arrived.remove(&pending.rank).is_some();
             pending.rank.1 = Reverse(value);
             if was_in {
-                self.order.insert(pending.rank);
+                self.order.insert(pending.rank, pending.class);
             }
             if had_arrived {
-                self.arrived.insert(pending.rank);
+                self.arrived.insert(pending.rank, pending.class);
             }
             self.priorities.insert(id, value);
             self.unranked.remove(&id);

@@ -4,15 +4,21 @@ use crate::bits::Bits;
 use crate::cluster::Cluster;
 use crate::demand::Demand;
 use crate::fit::{Fit, Fitting};
+use crate::index::{Key, NOTHING};
 use crate::need::{ClassId, Need};
-use crate::node::Node;
-use crate::place::Room;
+use crate::node::{Node, NodeClass};
+use crate::place::{Among, Room};
+use crate::placing::Placing;
 use crate::profile::Level;
 use crate::shape::Shape;
 use crate::wording;
+use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
+use ephor_model::resource::ResourceId;
+use ephor_model::time::Span;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// A remembered answer. Not part of the state: it shows as nothing.
 #[derive(Clone, Default)]
@@ -25,7 +31,7 @@ impl<T> fmt::Debug for Memo<T> {
 }
 
 /// Whether a class could ever run, and why not.
-pub(crate) type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), Arc<str>>;
 
 /// The numbers of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,24 +52,31 @@ pub(crate) struct Class {
     pub demand: Result<Demand, String>,
     /// The request in words.
     pub asks: String,
+    /// The least that a node must have free to be of any use.
+    pub floor: Key,
     /// For each shape: the request in its columns, where nodes of the shape can serve.
     pub fittings: Vec<Option<Fitting>>,
+    /// For each class of nodes: what one of them has room for when it is empty.
+    pub empty: Vec<Option<Fit>>,
     /// Nodes that are up and, when empty, have room for a useful part.
     pub eligible: Bits,
     /// The verdict, and the revision of the nodes that it was reached on.
     pub verdict: Memo<Option<(u64, Verdict)>>,
     /// The last refusal in words, and the numbers in it: a backlog is refused by the thousand.
-    pub refused: Memo<Option<(Refusal, String)>>,
+    pub refused: Memo<Option<(Refusal, Arc<str>)>>,
 }
 
 impl Class {
     fn new(need: &Need) -> Self {
         let required: BTreeSet<&String> = need.request.node_list.iter().collect();
+        let demand = Demand::of(&need.request, required.len());
         Self {
             need: need.clone(),
-            demand: Demand::of(&need.request, required.len()),
+            floor: demand.as_ref().map_or(NOTHING, |demand| floor(need, demand)),
+            demand,
             asks: wording::request(&need.request),
             fittings: Vec::new(),
+            empty: Vec::new(),
             eligible: Bits::default(),
             verdict: Memo::default(),
             refused: Memo::default(),
@@ -76,6 +89,13 @@ impl Class {
         self.fittings.push(fitting);
     }
 
+    /// Works out what one more class of nodes can serve.
+    pub fn add_node_class(&mut self, nodes: &NodeClass) {
+        let fitting = self.fittings[nodes.shape.0 as usize].as_ref();
+        let fit = self.demand.as_ref().ok().and_then(|demand| fitting?.fit(demand, &nodes.capacity, &nodes.capacity));
+        self.empty.push(fit);
+    }
+
     /// What a node with that much free has room for.
     pub fn fit(&self, node: &Node, level: &Level) -> Option<Fit> {
         let demand = self.demand.as_ref().ok()?;
@@ -85,10 +105,8 @@ impl Class {
     /// What a node has room for when it is empty, up or not.
     pub fn fit_empty(&self, node: &Node) -> Option<Fit> {
         let known = node.known.as_ref()?;
-        if self.need.request.exclude.contains(&known.name) {
-            return None;
-        }
-        self.fit(node, &node.capacity)
+        let fit = self.empty[node.class.0 as usize]?;
+        (!self.need.request.exclude.contains(&known.name)).then_some(fit)
     }
 
     /// Brings `eligible` up to date for one node.
@@ -96,6 +114,18 @@ impl Class {
         let eligible = node.is_up() && self.fit_empty(node).is_some();
         self.eligible.set(id, eligible);
     }
+}
+
+/// The least of cores, memory and GPUs that makes a node useful. Where nothing is asked for, even less than none will do:
+/// a node may be overdrawn.
+fn floor(need: &Need, demand: &Demand) -> Key {
+    let mut least = need.request.per_task().scaled(i64::from(demand.least));
+    least.add(&need.request.per_node());
+    let mut gpus = least.get(ResourceId::GPU);
+    if demand.most == 1 {
+        gpus = gpus.max(i64::from(demand.gpus_in_all) * 1000);
+    }
+    [least.get(ResourceId::CPU), least.get(ResourceId::MEM), gpus].map(|n| if n > 0 { n } else { i64::MIN })
 }
 
 impl Cluster {
@@ -107,6 +137,7 @@ impl Cluster {
         let id = ClassId(self.classes.len() as u32);
         let mut class = Class::new(need);
         self.shapes.iter().for_each(|shape| class.add_shape(shape));
+        self.node_classes.iter().for_each(|(nodes, _)| class.add_node_class(nodes));
         for (i, node) in self.nodes.iter().enumerate() {
             class.refresh(NodeId(i as u32), node);
         }
@@ -115,13 +146,29 @@ impl Cluster {
         id
     }
 
+    /// Whether what is free on a node now could be of use to a class: false where it certainly could not.
+    pub fn may_help(&self, class: ClassId, node: NodeId) -> bool {
+        self.classes
+            .get(class.0 as usize)
+            .is_some_and(|class| class.eligible.has(node) && self.index.covers(node, &class.floor))
+    }
+
+    /// Whether a class has room at this very moment, beside what runs and what is kept from now on, for however short.
+    ///
+    /// # Errors
+    /// The work units are used up.
+    pub fn has_room_now(&self, class: ClassId, work: &mut Work) -> Result<bool, NoFit> {
+        let until = self.now + Span(1);
+        Ok(self.place(class, Among::Now, self.now, until, &Placing::default(), work)?.is_ok())
+    }
+
     /// Whether that class could ever run here, counting nodes that are down or drained as up and everything as free.
     ///
     /// # Errors
     /// It could not; the text says which limit is passed, in numbers.
-    pub fn ever(&mut self, class: ClassId) -> Result<(), String> {
+    pub fn ever(&mut self, class: ClassId) -> Result<(), Arc<str>> {
         let Some(Class { verdict: Memo(verdict), .. }) = self.classes.get(class.0 as usize) else {
-            return Err(format!("class {} is not known here", class.0));
+            return Err(format!("class {} is not known here", class.0).into());
         };
         if let Some((revision, verdict)) = verdict
             && *revision == self.revision

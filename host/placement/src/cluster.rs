@@ -1,8 +1,9 @@
 //! The nodes, what runs on them and what is reserved; and plain questions about them.
 
 use crate::class::Class;
+use crate::index::Index;
 use crate::need::{ClassId, Need};
-use crate::node::{Known, Node};
+use crate::node::{Known, Node, NodeClass, NodeClassId};
 use crate::profile::BEGINNING;
 use crate::shape::{Shape, ShapeId};
 use crate::start::{Reservation, ReservationId, Running};
@@ -26,6 +27,11 @@ pub struct Cluster {
     pub(crate) names: BTreeMap<String, NodeId>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) shape_ids: BTreeMap<Shape, ShapeId>,
+    /// What nodes are alike in, each with how many nodes of the cluster are so.
+    pub(crate) node_classes: Vec<(NodeClass, u32)>,
+    pub(crate) node_class_ids: BTreeMap<NodeClass, NodeClassId>,
+    /// What is free now on each node that is up.
+    pub(crate) index: Index,
     pub(crate) classes: Vec<Class>,
     /// Looked up, never walked.
     pub(crate) class_ids: HashMap<Need, ClassId, BuildHasherDefault<DefaultHasher>>,
@@ -33,6 +39,8 @@ pub struct Cluster {
     /// Running jobs by the end that is counted on, without those that never end.
     pub(crate) ends: BTreeSet<(Timestamp, JobId)>,
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
+    /// When reservations begin and end, as far as that lies ahead.
+    pub(crate) turns: BTreeSet<(Timestamp, ReservationId)>,
     pub(crate) next_reservation: u32,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
@@ -52,10 +60,12 @@ impl fmt::Debug for Cluster {
             .field("nodes", &self.nodes)
             .field("names", &self.names)
             .field("shapes", &self.shapes)
+            .field("node_classes", &self.node_classes)
             .field("classes", &self.classes)
             .field("running", &self.running)
             .field("ends", &self.ends)
             .field("reservations", &self.reservations)
+            .field("turns", &self.turns)
             .field("next_reservation", &self.next_reservation)
             .field("undo", &self.undo)
             .field("revision", &self.revision)
@@ -73,11 +83,15 @@ impl Cluster {
             names: BTreeMap::new(),
             shapes: vec![unknown.clone()],
             shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
+            node_classes: vec![(NodeClass::default(), 0)],
+            node_class_ids: BTreeMap::from([(NodeClass::default(), NodeClassId::default())]),
+            index: Index::default(),
             classes: Vec::new(),
             class_ids: Default::default(),
             running: BTreeMap::new(),
             ends: BTreeSet::new(),
             reservations: BTreeMap::new(),
+            turns: BTreeSet::new(),
             next_reservation: 0,
             undo: Vec::new(),
             revision: 0,
@@ -154,6 +168,11 @@ impl Cluster {
     /// When a running job is expected to end, as told.
     pub fn expected_end(&self, job: JobId) -> Option<Timestamp> {
         self.running.get(&job).map(|r| r.until)
+    }
+
+    /// The nodes that a running job holds something on; none where it is not known.
+    pub fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
+        self.running.get(&job).map_or_else(Vec::new, |r| r.allocation.parts.iter().map(|p| p.node).collect())
     }
 
     /// The need that a class stands for.

@@ -4,13 +4,16 @@ use crate::choose::{Item, choose};
 use crate::class::{Class, Memo, Refusal, Verdict};
 use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
+use crate::fit::Fit;
 use crate::need::ClassId;
 use crate::node::{Known, Node};
-use crate::place::Room;
+use crate::place::{Candidates, Room};
+use crate::placing::Placing;
 use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::{Amounts, ResourceId};
+use std::sync::Arc;
 
 /// A condition that a node passes or not.
 #[derive(Clone, Debug)]
@@ -66,16 +69,21 @@ impl Cluster {
         lines
     }
 
-    /// Why a class was not placed on these nodes, where there was so much room.
-    pub(crate) fn refusal(&mut self, class: ClassId, nodes: &[NodeId], room: Room) -> NoFit {
+    /// Why a class was not placed, where there was so much room.
+    pub(crate) fn refusal(&mut self, class: ClassId, how: &Placing, room: Room) -> NoFit {
         if let Err(why) = self.ever(class) {
             return NoFit::Never(why);
         }
-        let numbers = Refusal { nodes: self.node_count(), suitable: nodes.len(), room };
+        let candidates = self.candidates(class, how);
         let (found, demand) = match self.class(class) {
             Ok(found) => found,
             Err(why) => return why,
         };
+        let suitable = match candidates {
+            Ok(Candidates::These(nodes)) => nodes.len(),
+            _ => found.eligible.count(),
+        };
+        let numbers = Refusal { nodes: self.node_count(), suitable, room };
         if let Memo(Some((said, text))) = &found.refused
             && *said == numbers
         {
@@ -88,6 +96,7 @@ impl Cluster {
             wording::count(numbers.nodes as u64, "node"),
             left(demand, room, "room now")
         );
+        let text: Arc<str> = text.into();
         self.classes[class.0 as usize].refused = Memo(Some((numbers, text.clone())));
         NoFit::NotNow(text)
     }
@@ -96,10 +105,13 @@ impl Cluster {
     pub(crate) fn judge(&self, class: ClassId) -> Verdict {
         let (found, demand) = self.class(class).map_err(|why| match why {
             NoFit::Never(why) | NoFit::NotNow(why) => why,
-            NoFit::Budget => why.to_string(),
+            NoFit::Budget => why.to_string().into(),
         })?;
+        if self.enough_when_empty(found, demand) {
+            return Ok(());
+        }
         if let Some(name) = found.need.request.node_list.iter().find(|name| !self.names.contains_key(*name)) {
-            return Err(format!("node {name}, asked for by name, is not part of this cluster"));
+            return Err(format!("node {name}, asked for by name, is not part of this cluster").into());
         }
         let required = self.required(found).unwrap_or_default();
         let mut room = Room::default();
@@ -120,7 +132,33 @@ impl Cluster {
         texts.extend(sieve.failures());
         texts.push(left(demand, room, "room when empty"));
         texts.extend(self.required_failures(found, &sieve.passed));
-        Err(texts.join("; "))
+        Err(texts.join("; ").into())
+    }
+
+    /// Whether there is room, told from what the nodes are alike in. False may mean that it takes a closer look: where
+    /// nodes are named, or tasks and GPUs are both asked for in all.
+    fn enough_when_empty(&self, class: &Class, demand: &Demand) -> bool {
+        let request = &class.need.request;
+        let gpus = u64::from(demand.gpus_in_all);
+        let (weight, need): (fn(&Fit) -> u32, u64) = match demand.goal {
+            Goal::Each(_) => (|fit| fit.gpus, gpus),
+            Goal::Sum(tasks) => (|fit| fit.tasks, u64::from(tasks)),
+        };
+        let two_sums = gpus > 0 && matches!(demand.goal, Goal::Sum(_));
+        if two_sums || !request.node_list.is_empty() || !request.exclude.is_empty() {
+            return false;
+        }
+        let alike = class.empty.iter().zip(&self.node_classes);
+        let mut offers: Vec<(u32, usize)> =
+            alike.filter_map(|(fit, (_, nodes))| Some((weight(fit.as_ref()?), *nodes as usize))).collect();
+        offers.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut nodes, mut sum) = (0, 0);
+        for (each, count) in offers {
+            let count = count.min(demand.most - nodes);
+            nodes += count;
+            sum += u64::from(each) * count as u64;
+        }
+        nodes >= demand.fewest && sum >= need
     }
 
     /// Puts every node through the conditions; `now`: those on what is up and free too.

@@ -37,6 +37,7 @@ mod earliest;
 mod explain;
 mod facts;
 mod fit;
+mod index;
 mod need;
 mod node;
 mod place;

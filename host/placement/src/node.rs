@@ -41,11 +41,23 @@ pub(crate) struct Known {
     pub capacity: Amounts,
 }
 
+/// Number of an interned [`NodeClass`]. The first is that of nodes that nothing is known of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeClassId(pub u32);
+
+/// Nodes that are alike: what one of them can serve when it is empty, all can.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeClass {
+    pub shape: ShapeId,
+    pub capacity: Level,
+}
+
 /// One node. Nodes that left, and such that are known from allocations only, keep their holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// `None`: not part of the cluster.
     pub known: Option<Known>,
+    pub class: NodeClassId,
     pub shape: ShapeId,
     pub capacity: Level,
     pub profile: Profile,
@@ -59,6 +71,7 @@ impl Default for Node {
     fn default() -> Self {
         Self {
             known: None,
+            class: NodeClassId::default(),
             shape: ShapeId::default(),
             capacity: Level::new(),
             profile: Profile::new(Level::new()),

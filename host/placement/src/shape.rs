@@ -1,5 +1,6 @@
 //! What nodes have in common: which resources they count, their GPU kinds and their features.
 
+use crate::index::Key;
 use crate::node::NodeView;
 use crate::profile::Level;
 use ephor_model::allocation::AllocationPart;
@@ -60,6 +61,12 @@ impl Shape {
     /// The column of a device.
     pub fn device_column(&self, device: usize) -> Option<usize> {
         self.devices.get(device).map(|kind| self.kind_column(usize::from(*kind)))
+    }
+
+    /// A level in the terms of the index.
+    pub fn key_of(&self, level: &Level) -> Key {
+        let gpus = level[self.resources.len()..].iter().map(|n| (*n).max(0)).sum();
+        [self.amount_of(level, ResourceId::CPU), self.amount_of(level, ResourceId::MEM), gpus]
     }
 
     /// What an allocation's part takes of such a node. Of GPUs the devices count; a resource that the node does not

@@ -73,17 +73,17 @@ impl Cluster {
         work.take(1)?;
         self.advance(now);
         if self.is_running(job) {
-            return Err(NoFit::NotNow(format!("job {job} is already running")));
+            return Err(NoFit::NotNow(format!("job {job} is already running").into()));
         }
         let until = end_of(now, limit);
-        let nodes = self.candidates(class, how)?;
-        match self.place(class, &nodes, now, until, how, work)? {
+        let among = self.candidates(class, how)?;
+        match self.place(class, among.as_among(), now, until, how, work)? {
             Ok(allocation) => {
                 self.add_running(job, allocation.clone(), until, true);
                 self.undo.push(Change::Started(job));
                 Ok(allocation)
             }
-            Err(room) => Err(self.refusal(class, &nodes, room)),
+            Err(lack) => Err(self.refusal(class, how, lack.room)),
         }
     }
 
@@ -124,6 +124,7 @@ impl Cluster {
             node.profile.hold(BEGINNING, ends, &shape.level_of(part));
             node.add_holder(Holder::Job(job));
             node.take_devices(&part.devices, false);
+            self.reindex(part.node);
         }
         if ends < Timestamp::NEVER {
             self.ends.insert((ends, job));
@@ -139,6 +140,7 @@ impl Cluster {
             node.profile.release(BEGINNING, running.ends, &shape.level_of(part));
             node.remove_holder(Holder::Job(job));
             node.take_devices(&part.devices, true);
+            self.reindex(part.node);
         }
         self.ends.remove(&(running.ends, job));
     }
@@ -149,6 +151,12 @@ impl Cluster {
             let (node, shape) = self.node_mut(part.node);
             node.profile.hold(reservation.start, reservation.until, &shape.level_of(part));
             node.add_holder(Holder::Reservation(id));
+            self.reindex(part.node);
+        }
+        for at in [reservation.start, reservation.until] {
+            if at > self.now && at < Timestamp::NEVER {
+                self.turns.insert((at, id));
+            }
         }
         self.reservations.insert(id, reservation);
     }
@@ -160,7 +168,10 @@ impl Cluster {
             let (node, shape) = self.node_mut(part.node);
             node.profile.release(reservation.start, reservation.until, &shape.level_of(part));
             node.remove_holder(Holder::Reservation(id));
+            self.reindex(part.node);
         }
+        self.turns.remove(&(reservation.start, id));
+        self.turns.remove(&(reservation.until, id));
         Some(reservation)
     }
 }

@@ -44,7 +44,7 @@ impl Cycle {
         let Some((entry, _)) = self.state.element(id) else { return };
         let Some(pool) = self.book.pools().get(row as usize) else { return };
         let (code, text) = pool.why(&self.state, &entry.job);
-        self.note_for(id, code, text, None);
+        self.note_for(id, code, text.into(), None);
     }
 
     /// Rows of the pools that a pending job draws on.
@@ -60,7 +60,7 @@ impl Cycle {
     /// Brings in the pools of every job that could start and every licence, so that the table is whole.
     pub(super) fn hand_out_pools(&mut self) -> Result<(), CycleRefusal> {
         self.spend(self.replica.eligible_count() as u64)?;
-        let jobs: Vec<JobId> = self.replica.order_after(None).map(|rank| rank.3).collect();
+        let jobs: Vec<JobId> = self.replica.order_after(None).map(|(rank, _)| rank.3).collect();
         for job in jobs {
             self.pools_of(job);
         }

@@ -60,7 +60,7 @@ impl Cycle {
         self.started_of = saved.started_of;
         self.notes = saved.notes;
         self.book.put_back(saved.drawn);
-        self.refused.clear();
+        self.unpark();
         Ok(())
     }
 

@@ -75,9 +75,9 @@ impl Cycle {
     pub fn rows(&mut self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
-            "attempts" => self.attempts.len(),
+            "attempts" => self.state.attempts.len(),
             "queues" => self.queues.len(),
-            "nodes" => self.nodes.len(),
+            "nodes" => self.state.nodes.len(),
             "pools" => {
                 self.hand_out_pools()?;
                 self.book.pools().len()
@@ -175,7 +175,7 @@ impl Cycle {
 
     /// Gives every eligible job a row, so that whole columns have an order.
     fn hand_out_all(&mut self) {
-        let jobs: Vec<JobId> = self.replica.order_after(None).map(|rank| rank.3).collect();
+        let jobs: Vec<JobId> = self.replica.order_after(None).map(|(rank, _)| rank.3).collect();
         for job in jobs {
             self.row_of(job);
         }
@@ -214,7 +214,7 @@ impl Cycle {
 
     fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
         let unknown = || CycleRefusal::Other(format!("table attempts has no row {row}"));
-        let job = self.attempts.get(row as usize).ok_or_else(unknown)?;
+        let job = self.attempt_rows().get(row as usize).ok_or_else(unknown)?;
         self.state.attempts.get(job).map(AsRef::as_ref).ok_or_else(unknown)
     }
 
@@ -316,7 +316,7 @@ impl Cycle {
             }
         }
         if demand {
-            for rank in self.replica.order_after(None) {
+            for (rank, _) in self.replica.order_after(None) {
                 if let Some((entry, _)) = self.state.element(rank.3) {
                     book(entry.job.queue, &entry.job.spec.request.total());
                 }
