@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Makes the objects of a file.
 #[derive(Args)]
 #[command(
-    after_help = "The file has [[queue]], [[account]], [[user]], [[qos]], [[licence]] and [[node]] tables; docs/cli.md has their keys."
+    after_help = "The file has [[queue]], [[account]], [[user]], [[qos]], [[licence]], [[reservation]] and [[node]] tables; docs/cli.md has their keys."
 )]
 pub struct Apply {
     /// TOML file; `-`: standard input

@@ -24,6 +24,7 @@ mod output;
 mod policy;
 mod qos;
 mod queue;
+mod reservation;
 mod restore;
 mod sim;
 mod status;
@@ -85,6 +86,8 @@ enum Noun {
     /// See and change licences: counted things that no node has
     #[command(visible_alias = "license")]
     Licence(licence::Licence),
+    /// See and change reservations: nodes set aside for maintenance, users or accounts
+    Reservation(reservation::Reservation),
     /// See, activate and roll back policies; build one
     Policy(policy::Policy),
     /// Make the objects of a TOML file: all of them, or none
@@ -116,6 +119,7 @@ impl Noun {
             Self::User(noun) => noun.run(global),
             Self::Qos(noun) => noun.run(global),
             Self::Licence(noun) => noun.run(global),
+            Self::Reservation(noun) => noun.run(global),
             Self::Policy(noun) => noun.run(global),
             Self::Apply(noun) => noun.run(global),
             Self::Export(noun) => noun.run(global),

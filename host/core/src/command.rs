@@ -3,7 +3,7 @@
 use crate::records::Fading;
 use ephor_model::{
     Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, Licence,
-    NodeId, NodeSpec, Qos, Queue, Slot, Timestamp, Uid, Usage, User,
+    NodeId, NodeSpec, Qos, Queue, Reservation, Slot, Timestamp, Uid, Usage, User,
 };
 use std::sync::Arc;
 
@@ -193,6 +193,26 @@ pub struct Objects {
     pub qos: Vec<Qos>,
     /// Licences.
     pub licences: Vec<Licence>,
+    /// Reservations of nodes.
+    pub reservations: Vec<ReservationWish>,
+}
+
+/// A reservation to be made or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservationWish {
+    /// All of it but its nodes.
+    pub is: Reservation,
+    /// Its nodes.
+    pub nodes: NodeChoice,
+}
+
+/// Which nodes a reservation gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeChoice {
+    /// Those of these names.
+    Named(Vec<String>),
+    /// So many, chosen when it is made.
+    Count(u32),
 }
 
 impl Objects {
@@ -204,6 +224,7 @@ impl Objects {
             + self.nodes.len()
             + self.qos.len()
             + self.licences.len()
+            + self.reservations.len()
     }
 }
 
@@ -222,6 +243,8 @@ pub enum ObjectKind {
     Qos,
     /// A licence, by name.
     Licence,
+    /// A reservation of nodes, by name.
+    Reservation,
 }
 
 /// What a command answers.

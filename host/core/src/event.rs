@@ -3,8 +3,8 @@
 use crate::records::{Fading, Job};
 use ephor_model::{
     Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
-    JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, ResourceId, Slot, Timestamp, Uid,
-    Usage, User,
+    JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, Reservation, ReservationNo,
+    ResourceId, Slot, Timestamp, Uid, Usage, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -260,5 +260,17 @@ pub enum Event {
     LicenceDeleted {
         /// Number of its resource.
         licence: ResourceId,
+    },
+    /// A reservation of nodes is new or changed.
+    ReservationSet {
+        /// Number.
+        reservation: ReservationNo,
+        /// What it is now.
+        is: Arc<Reservation>,
+    },
+    /// A reservation of nodes is gone.
+    ReservationDeleted {
+        /// Number.
+        reservation: ReservationNo,
     },
 }

@@ -130,7 +130,9 @@ impl State {
             | Event::QosSet { .. }
             | Event::QosDeleted { .. }
             | Event::LicenceSet { .. }
-            | Event::LicenceDeleted { .. } => self.object_changed(&stamped.event, touched),
+            | Event::LicenceDeleted { .. }
+            | Event::ReservationSet { .. }
+            | Event::ReservationDeleted { .. } => self.object_changed(&stamped.event, touched),
             Event::Charged { key, amount } => self.charged(*key, *amount, touched),
             Event::Faded { at: boundary, factor } => {
                 self.meta.faded_at = *boundary;

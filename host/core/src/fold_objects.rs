@@ -1,4 +1,4 @@
-//! How events about queues, accounts, users, QOS and licences change the state.
+//! How events about queues, accounts, users, QOS, licences and reservations change the state.
 
 use crate::event::Event;
 use crate::pools::Scope;
@@ -76,6 +76,15 @@ impl State {
             Event::LicenceDeleted { licence } => {
                 touched.insert(RowKey::Licence(*licence));
                 return self.licences.remove(licence).is_some();
+            }
+            Event::ReservationSet { reservation, is } => {
+                self.meta.next_reservation = self.meta.next_reservation.max(reservation.0 + 1);
+                touched.insert(RowKey::Reservation(*reservation));
+                self.reservations.insert(*reservation, is.clone());
+            }
+            Event::ReservationDeleted { reservation } => {
+                touched.insert(RowKey::Reservation(*reservation));
+                return self.reservations.remove(reservation).is_some();
             }
             _ => return false,
         }

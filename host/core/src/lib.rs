@@ -12,6 +12,7 @@ mod fold_objects;
 pub mod pools;
 pub mod records;
 pub mod replica;
+pub mod reservations;
 pub mod roles;
 pub mod rows;
 pub mod scheduler;

@@ -347,6 +347,8 @@ pub struct Meta {
     pub next_qos: u32,
     /// How many licences were ever made: the next one's number, from [`ResourceId::FIRST_SITE`] on.
     pub licences_made: u16,
+    /// Next number to give.
+    pub next_reservation: u32,
 }
 
 /// Whether a dependency of that kind is satisfied (`Some(true)`), impossible (`Some(false)`) or open by an element

@@ -2,8 +2,8 @@
 
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
 use ephor_model::{
-    Account, AccountId, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId, ResourceId, Slot, Uid,
-    User,
+    Account, AccountId, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId, Reservation,
+    ReservationNo, ResourceId, Slot, Uid, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub enum RowKey {
     Qos(QosId),
     /// A licence.
     Licence(ResourceId),
+    /// A reservation of nodes.
+    Reservation(ReservationNo),
 }
 
 /// Content of a row.
@@ -72,4 +74,6 @@ pub enum Row {
     Qos(Arc<Qos>),
     /// A licence.
     Licence(Arc<Licence>),
+    /// A reservation of nodes.
+    Reservation(Arc<Reservation>),
 }

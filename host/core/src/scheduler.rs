@@ -121,6 +121,9 @@ impl Scheduler {
         work: u64,
         policy: &mut dyn Scheduling,
     ) -> Result<Plan, Fault> {
+        if self.replica.is_released_by(now) {
+            self.causes.push(Cause::Released);
+        }
         if self.incomplete {
             self.causes.push(Cause::Settings);
         }

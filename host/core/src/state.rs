@@ -7,7 +7,7 @@ use crate::records::{
 use crate::rows::{Row, RowKey};
 use ephor_model::{
     Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId,
-    ResourceId, Slot, Uid, User,
+    Reservation, ReservationNo, ResourceId, Slot, Uid, User,
 };
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct State {
     pub qos: OrdMap<QosId, Arc<Qos>>,
     /// Licences, by the number of their resource.
     pub licences: OrdMap<ResourceId, Arc<Licence>>,
+    /// Reservations of nodes, those that are over among them.
+    pub reservations: OrdMap<ReservationNo, Arc<Reservation>>,
     /// What follows from the rest, kept for speed; not stored.
     pub derived: Derived,
 }
@@ -160,6 +162,7 @@ impl State {
             RowKey::Token(digest) => Row::Token(self.tokens.get(digest)?.clone()),
             RowKey::Qos(id) => Row::Qos(self.qos.get(id)?.clone()),
             RowKey::Licence(id) => Row::Licence(self.licences.get(id)?.clone()),
+            RowKey::Reservation(no) => Row::Reservation(self.reservations.get(no)?.clone()),
         })
     }
 
@@ -183,6 +186,7 @@ impl State {
         keys.extend(self.tokens.keys().map(|digest| RowKey::Token(*digest)));
         keys.extend(self.qos.keys().map(|id| RowKey::Qos(*id)));
         keys.extend(self.licences.keys().map(|id| RowKey::Licence(*id)));
+        keys.extend(self.reservations.keys().map(|no| RowKey::Reservation(*no)));
         keys
     }
 
@@ -215,6 +219,7 @@ impl State {
                 (RowKey::Token(digest), Row::Token(t)) => drop(state.tokens.insert(digest, t)),
                 (RowKey::Qos(id), Row::Qos(q)) => drop(state.qos.insert(id, q)),
                 (RowKey::Licence(id), Row::Licence(l)) => drop(state.licences.insert(id, l)),
+                (RowKey::Reservation(no), Row::Reservation(r)) => drop(state.reservations.insert(no, r)),
                 (key, _) => return Err(format!("row {key:?} holds something else")),
             }
         }

@@ -87,7 +87,7 @@ fn reason(world: &mut World, job: JobId) -> (Vec<u64>, ReasonCode, String) {
     let Reply::Groups(taken) = world.run(Command::Plan { groups: plan.groups }).unwrap() else { panic!() };
     assert!(taken.iter().all(|t| *t), "what a cycle starts within limits, the commit takes");
     world.scheduler.committed(taken);
-    (started, note.code, note.text)
+    (started, note.code, note.text.to_string())
 }
 
 #[test]

@@ -12,7 +12,8 @@ use support::{World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8>, whose: u8 },
+    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8>, whose: u16 },
+    Reserve { node: u8, user: u8, start: u16, length: u16 },
     Bound { what: u8, most: u8 },
     Cycle,
     Begin(u8),
@@ -26,10 +27,12 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u8>()).prop_map(
+        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u16>()).prop_map(
             |(cpus, array, hold, depends, whose)| Step::Submit { cpus, array, hold: hold && array == 1, depends, whose },
         ),
         1 => (any::<u8>(), 0u8..4).prop_map(|(what, most)| Step::Bound { what, most }),
+        1 => (any::<u8>(), 0u8..4, any::<u16>(), any::<u16>())
+            .prop_map(|(node, user, start, length)| Step::Reserve { node, user, start, length }),
         4 => Just(Step::Cycle),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
@@ -68,7 +71,12 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             let _ = world.try_submit(new);
         }
         Step::Bound { what, most } => bounds::change(world, *what, *most),
-        Step::Cycle => drop(world.cycle()),
+        Step::Reserve { node, user, start, length } => bounds::reserve(world, *node, *user, *start, *length),
+        Step::Cycle => {
+            for id in world.cycle() {
+                bounds::check_start(world, JobId(id));
+            }
+        }
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
                 world.begin(id);
@@ -122,7 +130,8 @@ fn check(world: &World) {
             .sum();
         assert!(held <= CPUS * 1000, "node {id} is over-committed: {held}");
         assert_eq!(world.state.free(*id).get(ResourceId::CPU), CPUS * 1000 - held);
-        if node.health == NodeHealth::Up {
+        let reserved = world.state.reservations.values().any(|r| r.has(*id));
+        if node.health == NodeHealth::Up && !reserved {
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
             assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
         }

@@ -38,6 +38,10 @@ id!(
     QosId, u32
 );
 id!(
+    /// A reservation of nodes, numbered in the order of creation; never reused.
+    ReservationNo, u32
+);
+id!(
     /// A numeric user id of the operating system.
     Uid, u32
 );

@@ -123,6 +123,8 @@ pub struct JobSpec {
     pub array: Option<ArraySpec>,
     /// Licences by name with their counts, for each element of an array.
     pub licences: Vec<(String, u32)>,
+    /// Reservation by name that it runs in, and nowhere else.
+    pub reservation: Option<String>,
 }
 
 impl JobSpec {
@@ -151,6 +153,7 @@ impl JobSpec {
             requeue: None,
             array: None,
             licences: Vec::new(),
+            reservation: None,
         }
     }
 

@@ -44,6 +44,8 @@ pub const COMPONENT_BYTES: usize = 64 << 20;
 pub const POLICY_CONFIG_BYTES: usize = 1 << 20;
 /// Generations kept for rollback in each slot.
 pub const GENERATIONS_KEPT: usize = 8;
+/// Reservations of nodes, those that are over among them.
+pub const RESERVATIONS: usize = 10_000;
 /// Licences that a site may ever make: their numbers are not used again.
 pub const LICENCES: u16 = 60_000;
 /// Kinds of licences that one job may ask for.

@@ -140,6 +140,7 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         requeue: s.requeue,
         array: s.array.as_ref().map(ToString::to_string),
         licences: licences_to_wire(&s.licences),
+        reservation: s.reservation.clone(),
     }
 }
 
@@ -202,9 +203,9 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
     for value in texts.into_iter().flatten() {
         text("a name, path or comment", value, limits::TEXT_BYTES)?;
     }
-    let names = [Some(&w.queue), Some(&w.account), w.qos.as_ref()];
+    let names = [Some(&w.queue), Some(&w.account), w.qos.as_ref(), w.reservation.as_ref()];
     for value in names.into_iter().flatten() {
-        text("the name of a queue, account or QOS", value, limits::NAME_BYTES)?;
+        text("the name of a queue, account, QOS or reservation", value, limits::NAME_BYTES)?;
     }
     if !w.work_dir.starts_with('/') {
         return bad(format!("the working folder '{}' is not an absolute path", w.work_dir));
@@ -253,6 +254,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         requeue: w.requeue,
         array,
         licences: licences_from_wire(w.licences)?,
+        reservation: w.reservation,
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })

@@ -72,6 +72,7 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
         ("Account", job.account.clone()),
         ("Queue", job.queue.clone()),
         ("QOS", job.qos.clone().unwrap_or_default()),
+        ("Reservation", job.reservation.clone().unwrap_or_default()),
         ("Licences", job.licences.iter().map(|l| format!("{}:{}", l.name, l.count)).collect::<Vec<_>>().join(",")),
         ("State", state),
         ("Reason", reason),

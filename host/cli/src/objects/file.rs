@@ -2,10 +2,10 @@
 
 use super::{EQUAL_PART, QUEUE_STATES, bounds};
 use crate::amount;
-use ephor_model::Span;
+use ephor_model::{Span, Timestamp};
 use ephor_proto::v1::{
-    AccountObject, Amount, Association, LicenceObject, NodeObject, ObjectSet, QosObject, QueueObject, UseLimits,
-    UserObject,
+    AccountObject, Amount, Association, LicenceObject, NodeObject, ObjectSet, QosObject, QueueObject,
+    ReservationObject, UseLimits, UserObject,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
@@ -27,6 +27,8 @@ struct File {
     qos: Vec<QosEntry>,
     #[serde(default)]
     licence: Vec<LicenceEntry>,
+    #[serde(default)]
+    reservation: Vec<ReservationEntry>,
     #[serde(default)]
     node: Vec<NodeEntry>,
 }
@@ -125,6 +127,27 @@ struct NodeEntry {
     extra: Amounts,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReservationEntry {
+    name: Spanned<String>,
+    start: Spanned<String>,
+    end: Spanned<String>,
+    #[serde(default)]
+    nodes: Vec<String>,
+    node_count: Option<u32>,
+    #[serde(default)]
+    users: Vec<String>,
+    #[serde(default)]
+    accounts: Vec<String>,
+    #[serde(default)]
+    maintenance: bool,
+    #[serde(default)]
+    ignore_running: bool,
+    #[serde(default)]
+    description: String,
+}
+
 /// Reads the text of a file. `uid_of` knows the users of this machine.
 ///
 /// # Errors
@@ -143,12 +166,14 @@ pub fn read(text: &str, uid_of: impl Fn(&str) -> Option<u32>) -> Result<ObjectSe
     once(text, "node", file.node.iter().map(|n| &n.name))?;
     once(text, "qos", file.qos.iter().map(|q| &q.name))?;
     once(text, "licence", file.licence.iter().map(|l| &l.name))?;
+    once(text, "reservation", file.reservation.iter().map(|r| &r.name))?;
     let source = Source(text);
     Ok(ObjectSet {
         queues: file.queue.into_iter().map(|q| source.queue(q)).collect::<Result<_, _>>()?,
         accounts: file.account.into_iter().map(|a| source.account(a)).collect::<Result<_, _>>()?,
         users: file.user.into_iter().map(|u| source.user(u, &uid_of)).collect::<Result<_, _>>()?,
         qos: file.qos.into_iter().map(|q| source.qos(q)).collect::<Result<_, _>>()?,
+        reservations: file.reservation.into_iter().map(|r| source.reservation(r)).collect::<Result<_, _>>()?,
         licences: file
             .licence
             .into_iter()
@@ -240,6 +265,31 @@ impl Source<'_> {
             limits: self.limits(&entry.limits)?,
             per_user: self.limits(&entry.per_user)?,
             per_account: self.limits(&entry.per_account)?,
+        })
+    }
+
+    fn reservation(&self, entry: ReservationEntry) -> Result<ReservationObject, String> {
+        let node_count = entry.node_count.unwrap_or(u32::try_from(entry.nodes.len()).unwrap_or(u32::MAX));
+        Ok(ReservationObject {
+            start: self.moment(&entry.start)?,
+            end: self.moment(&entry.end)?,
+            name: entry.name.into_inner(),
+            nodes: entry.nodes,
+            node_count,
+            users: entry.users,
+            accounts: entry.accounts,
+            maintenance: entry.maintenance,
+            ignore_running: entry.ignore_running,
+            description: entry.description,
+        })
+    }
+
+    /// A date with its time, the same for every reader: `Z` behind it says UTC.
+    fn moment(&self, text: &Spanned<String>) -> Result<i64, String> {
+        let utc = text.get_ref().strip_suffix('Z').filter(|t| t.contains('T'));
+        let read = utc.and_then(|t| Timestamp::parse_when(t, Timestamp(0), Span(0)).ok());
+        read.map(|at| at.0).ok_or_else(|| {
+            at(self.0, &text.span(), format!("'{}' is not a time in UTC like 2026-12-01T16:30:00Z", text.get_ref()))
         })
     }
 

@@ -75,7 +75,13 @@ pub fn delete(kind: &str, names: Names, global: &Global) -> anyhow::Result<ExitC
 
 /// How many objects a set has, of all kinds.
 pub fn count(set: &ObjectSet) -> usize {
-    set.queues.len() + set.accounts.len() + set.users.len() + set.nodes.len() + set.qos.len() + set.licences.len()
+    set.queues.len()
+        + set.accounts.len()
+        + set.users.len()
+        + set.nodes.len()
+        + set.qos.len()
+        + set.licences.len()
+        + set.reservations.len()
 }
 
 /// The object to begin with: a new one for `create`, the one that is there for `set`.

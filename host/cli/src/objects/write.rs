@@ -2,9 +2,10 @@
 
 use super::{EQUAL_PART, QUEUE_STATES, bounds};
 use crate::amount;
-use ephor_model::Span;
+use ephor_model::{Span, Timestamp};
 use ephor_proto::v1::{
-    AccountObject, Amount, LicenceObject, NodeObject, ObjectSet, QosObject, QueueObject, UseLimits, UserObject,
+    AccountObject, Amount, LicenceObject, NodeObject, ObjectSet, QosObject, QueueObject, ReservationObject, UseLimits,
+    UserObject,
 };
 use toml::Value;
 
@@ -16,6 +17,7 @@ pub fn toml(set: &ObjectSet) -> String {
     let parts = parts.chain(set.qos.iter().map(qos));
     let parts = parts.chain(set.licences.iter().map(licence));
     let parts = parts.chain(set.nodes.iter().map(node));
+    let parts = parts.chain(set.reservations.iter().map(reservation));
     parts.collect::<Vec<_>>().join("\n")
 }
 
@@ -166,6 +168,26 @@ fn licence(l: &LicenceObject) -> String {
     entry.0
 }
 
+fn reservation(r: &ReservationObject) -> String {
+    let mut entry = Entry::new("reservation", &r.name);
+    let utc = |ms| format!("{}Z", Timestamp(ms).to_iso(Span(0)));
+    entry.text("start", &utc(r.start));
+    entry.text("end", &utc(r.end));
+    entry.list("nodes", &r.nodes);
+    entry.list("users", &r.users);
+    entry.list("accounts", &r.accounts);
+    if r.maintenance {
+        entry.line("maintenance", "true");
+    }
+    if r.ignore_running {
+        entry.line("ignore_running", "true");
+    }
+    if !r.description.is_empty() {
+        entry.text("description", &r.description);
+    }
+    entry.0
+}
+
 fn node(n: &NodeObject) -> String {
     let mut entry = Entry::new("node", &n.name);
     entry.list("features", &n.features);
@@ -239,6 +261,18 @@ mod tests {
                 per_account: limits("running=3"),
             }],
             licences: vec![LicenceObject { name: "x".into(), count: 4 }],
+            reservations: vec![ReservationObject {
+                name: "maint".into(),
+                start: 1_800_000_000_000,
+                end: 1_800_003_600_000,
+                nodes: vec!["n1".into(), "n2".into()],
+                node_count: 2,
+                users: vec!["root".into()],
+                accounts: vec!["p".into()],
+                maintenance: true,
+                ignore_running: true,
+                description: "new disks".into(),
+            }],
             nodes: vec![NodeObject { name: "n1".into(), features: vec![], extra: vec![amount("licence", 3)] }],
         };
         let text = toml(&set);

@@ -13,6 +13,7 @@ mod nodes;
 mod objects;
 mod policies;
 mod qos;
+mod reservations;
 mod submit;
 
 pub(crate) use nodes::new_token;

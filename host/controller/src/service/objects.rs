@@ -1,7 +1,8 @@
-//! Objects of the cluster: queues, accounts, users, QOS, licences and additions to nodes, as `ephor apply` and `export`
+//! Objects of the cluster: queues, accounts, users, QOS, licences, reservations and additions to nodes, as `ephor apply` and `export`
 //! have them.
 
 use super::qos::{licence_to_wire, qos_from_wire, qos_to_wire};
+use super::reservations::{reservation_from_wire, reservation_to_wire};
 use super::{Answer, Services, internal, status_of};
 use crate::sessions::name_of_resource;
 use ephor_core::command::{ObjectKind, Objects};
@@ -35,6 +36,7 @@ pub(super) async fn export(services: &Arc<Services>, request: Request<v1::Empty>
             users: state.users.values().map(|u| user_to_wire(u)).collect(),
             qos: state.qos.values().map(|q| qos_to_wire(q)).collect(),
             licences: state.licences.values().map(|l| licence_to_wire(l)).collect(),
+            reservations: state.reservations.values().map(|r| reservation_to_wire(state, r)).collect(),
             nodes: state
                 .nodes
                 .values()
@@ -78,7 +80,8 @@ fn named(set: &v1::ObjectSet) -> impl Iterator<Item = (&'static str, &str)> {
     let nodes = set.nodes.iter().map(|n| ("node", n.name.as_str()));
     let qos = set.qos.iter().map(|q| ("qos", q.name.as_str()));
     let licences = set.licences.iter().map(|l| ("licence", l.name.as_str()));
-    queues.chain(accounts).chain(users).chain(nodes).chain(qos).chain(licences)
+    let reservations = set.reservations.iter().map(|r| ("reservation", r.name.as_str()));
+    queues.chain(accounts).chain(users).chain(nodes).chain(qos).chain(licences).chain(reservations)
 }
 
 pub(super) async fn delete(services: &Arc<Services>, request: Request<v1::DeleteRequest>) -> Answer<v1::Empty> {
@@ -91,8 +94,11 @@ pub(super) async fn delete(services: &Arc<Services>, request: Request<v1::Delete
         "node" => ObjectKind::Node,
         "qos" => ObjectKind::Qos,
         "licence" => ObjectKind::Licence,
+        "reservation" => ObjectKind::Reservation,
         other => {
-            let text = format!("'{other}' is no kind of object; write queue, account, user, qos, licence or node");
+            let text = format!(
+                "'{other}' is no kind of object; write queue, account, user, qos, licence, reservation or node"
+            );
             return Err(Status::invalid_argument(text));
         }
     };
@@ -188,6 +194,7 @@ fn objects_from_wire(set: v1::ObjectSet) -> Result<Objects, Malformed> {
             })
             .collect::<Result<_, _>>()?,
         qos: set.qos.into_iter().map(qos_from_wire).collect::<Result<_, _>>()?,
+        reservations: set.reservations.into_iter().map(reservation_from_wire).collect::<Result<_, _>>()?,
         licences: set.licences.into_iter().map(|l| Licence { name: l.name, count: l.count }).collect(),
         nodes: set
             .nodes

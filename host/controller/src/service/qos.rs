@@ -69,6 +69,7 @@ fn pool_to_wire(state: &State, pool: &Pool) -> v1::PoolView {
         Scope::User(uid) => ("user", state.users.get(&uid).map(|u| u.name.clone())),
         Scope::Qos(id) | Scope::QosUser(id, _) | Scope::QosAccount(id, _) => ("qos", qos(id)),
         Scope::Licence(id) => ("licence", state.licences.get(&id).map(|l| l.name.clone())),
+        Scope::Reservation(no) => ("reservation", state.reservations.get(&no).map(|r| r.name.clone())),
     };
     v1::PoolView {
         kind: kind.into(),

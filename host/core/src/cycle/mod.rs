@@ -3,6 +3,7 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod inside;
 mod plan;
 mod pools;
 mod refusals;
@@ -16,7 +17,7 @@ pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, Stop
 use crate::pools::Book;
 use crate::replica::{Rank, Replica};
 use crate::state::State;
-use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
+use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, ReservationNo, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
 use refusals::Refusals;
 use savepoints::Savepoint;
@@ -65,6 +66,8 @@ pub struct Cycle {
     notes: BTreeMap<JobId, Note>,
     /// What this cycle's starts leave of the pools.
     book: Book,
+    /// What keeps the nodes of reservations free at this moment of the cycle.
+    kept: BTreeMap<ReservationNo, ReservationId>,
 }
 
 struct PlannedStart {
@@ -85,6 +88,7 @@ impl Cycle {
     ) -> Box<Self> {
         replica.advance(now);
         let base = replica.cluster.savepoint();
+        let kept = replica.kept().clone();
         let queues = state.queues.keys().copied().collect();
         Box::new(Self {
             replica,
@@ -111,6 +115,7 @@ impl Cycle {
             keeps_now: false,
             notes: BTreeMap::new(),
             book: Book::default(),
+            kept,
         })
     }
 
@@ -272,7 +277,7 @@ impl Cycle {
         let Some(pending) = self.replica.pending(job) else {
             return Err(CycleRefusal::Other("that job is not pending".into()));
         };
-        let (class, limit, throttle) = (pending.class, pending.limit, pending.throttle);
+        let (class, limit, throttle, inside) = (pending.class, pending.limit, pending.throttle, pending.inside);
         if let Some((array, most)) = throttle {
             let running = self.state.jobs.get(&array).map_or(0, |e| e.running);
             let planned = self.started_of.get(&array).copied().unwrap_or(0);
@@ -284,25 +289,23 @@ impl Cycle {
         }
         // Before any look at nodes, and never remembered for the class: others of it may have other pools.
         let pools = self.pools_with_room(job)?;
+        let before = self.replica.cluster.savepoint();
+        if let Some(no) = inside {
+            let kept = self.kept.clone();
+            let allocation = self.start_inside(job, no, class, limit, how, before)?;
+            let outcome = self.started(job, &pools, allocation, throttle, before);
+            if outcome.is_err() {
+                self.kept = kept;
+            }
+            return outcome;
+        }
         let anywhere = *how == Placing::default();
         let known = self.replica.parked(class).or_else(|| self.refused.get(class, limit).filter(|_| anywhere));
         if let Some(why) = known {
             return Err(CycleRefusal::NotNow(why.clone()));
         }
-        let before = self.replica.cluster.savepoint();
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
-            Ok(allocation) => {
-                self.draw(job, &pools, &allocation, before)?;
-                self.gone.insert(job);
-                if let Some((array, _)) = throttle {
-                    *self.started_of.entry(array).or_default() += 1;
-                }
-                let group = self.next_group;
-                self.next_group += 1;
-                self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
-                self.notes.remove(&job);
-                Ok(Outcome::Started)
-            }
+            Ok(allocation) => self.started(job, &pools, allocation, throttle, before),
             Err(NoFit::NotNow(why)) => {
                 if anywhere {
                     self.refused.insert(class, limit, why.clone());
@@ -313,6 +316,27 @@ impl Cycle {
             Err(NoFit::Never(why)) => Err(CycleRefusal::Never(why)),
             Err(NoFit::Budget) => Err(CycleRefusal::Budget),
         }
+    }
+
+    /// Writes down the start of a job that was placed, unless that passes a limit.
+    fn started(
+        &mut self,
+        job: JobId,
+        pools: &[u32],
+        allocation: Allocation,
+        throttle: Option<(JobId, u32)>,
+        before: Mark,
+    ) -> Result<Outcome, CycleRefusal> {
+        self.draw(job, pools, &allocation, before)?;
+        self.gone.insert(job);
+        if let Some((array, _)) = throttle {
+            *self.started_of.entry(array).or_default() += 1;
+        }
+        let group = self.next_group;
+        self.next_group += 1;
+        self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
+        self.notes.remove(&job);
+        Ok(Outcome::Started)
     }
 
     /// The earliest time at which a job could start and run to its limit.
@@ -331,6 +355,10 @@ impl Cycle {
         let Some(pending) = self.replica.pending(job) else {
             return Err(CycleRefusal::Other("that job is not pending".into()));
         };
+        if let Some(no) = pending.inside {
+            let row = self.book.rows_of_scope(&self.state, crate::pools::Scope::Reservation(no)).first().copied();
+            return Err(row.map_or(CycleRefusal::NotNow("it runs in a reservation".into()), CycleRefusal::Pool));
+        }
         let (class, limit) = (pending.class, pending.limit);
         let from = from.max(self.now);
         match self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work) {

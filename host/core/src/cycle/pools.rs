@@ -43,6 +43,10 @@ impl Cycle {
     pub(super) fn explain_pool(&mut self, id: JobId, row: u32) {
         let Some((entry, _)) = self.state.element(id) else { return };
         let Some(pool) = self.book.pools().get(row as usize) else { return };
+        // Why there is no room in a reservation was said when it was tried.
+        if matches!(pool.scope, Scope::Reservation(_)) {
+            return;
+        }
         let (code, text) = pool.why(&self.state, &entry.job);
         self.note_for(id, code, text.into(), None);
     }

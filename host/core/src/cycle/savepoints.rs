@@ -2,8 +2,8 @@
 
 use super::{Cycle, CycleRefusal, SAVEPOINTS};
 use crate::cycle::Note;
-use ephor_model::JobId;
-use ephor_placement::Mark;
+use ephor_model::{JobId, ReservationNo};
+use ephor_placement::{Mark, ReservationId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a cycle was at a savepoint.
@@ -16,6 +16,7 @@ pub(super) struct Savepoint {
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,
     drawn: usize,
+    kept: BTreeMap<ReservationNo, ReservationId>,
 }
 
 impl Cycle {
@@ -36,6 +37,7 @@ impl Cycle {
             started_of: self.started_of.clone(),
             notes: self.notes.clone(),
             drawn: self.book.mark(),
+            kept: self.kept.clone(),
         });
         id
     }
@@ -60,6 +62,7 @@ impl Cycle {
         self.started_of = saved.started_of;
         self.notes = saved.notes;
         self.book.put_back(saved.drawn);
+        self.kept = saved.kept;
         self.unpark();
         Ok(())
     }

@@ -4,7 +4,8 @@ use super::Tx;
 use crate::command::{Refusal, RefusalKind};
 use crate::pools;
 use crate::records::Job;
-use ephor_model::{AccountId, JobSpec, QosId, Queue, ResourceId, limits};
+use crate::reservations;
+use ephor_model::{AccountId, JobSpec, QosId, Queue, ResourceId, Span, limits};
 
 /// The QOS that a job asks for, else its account's (or that of the account above), else its queue's.
 pub(super) fn qos_of(
@@ -58,6 +59,35 @@ pub(super) fn licences_of(tx: &Tx<'_>, spec: &JobSpec) -> Result<Vec<(ResourceId
         found.push((id, *count));
     }
     Ok(found)
+}
+
+/// Whether a job may run in the reservation that it names, and could before that is over.
+pub(super) fn check_reservation(tx: &Tx<'_>, spec: &JobSpec, account: AccountId, name: &str) -> Result<(), Refusal> {
+    let conflict = |text: String| Err(Refusal::new(RefusalKind::Conflict, text));
+    let Some((_, found)) = tx.state.reservation_by_name(name) else {
+        return Err(Refusal::new(RefusalKind::NotFound, format!("there is no reservation '{name}'")));
+    };
+    if !reservations::may_use(tx.state, found, &spec.owner.name, account) {
+        let (user, account) = (&spec.owner.name, &spec.account);
+        return conflict(format!("reservation '{name}' is not for user '{user}' or account '{account}'"));
+    }
+    let left = found.end - found.start.max(tx.at);
+    if left <= Span(0) {
+        return conflict(format!("reservation '{name}' is over"));
+    }
+    match spec.time_limit {
+        Some(limit) if limit <= left => {}
+        limit => {
+            let limit = limit.map_or_else(|| "none".to_owned(), Span::to_clock);
+            let left = left.to_clock();
+            return conflict(format!("reservation '{name}' lasts {left}, and the job's time limit is {limit}"));
+        }
+    }
+    if spec.request.nodes_min as usize > found.nodes.len() {
+        let (asked, has) = (spec.request.nodes_min, found.nodes.len());
+        return conflict(format!("reservation '{name}' has {has} nodes, and the job asks for {asked}"));
+    }
+    Ok(())
 }
 
 /// Whether `more` jobs like this may come, beside those that are there.

@@ -10,6 +10,7 @@ mod object_limits;
 mod objects;
 mod plan;
 mod policies;
+mod reservations;
 mod submit;
 
 use crate::command::{Command, Refusal, RefusalKind, Reply};

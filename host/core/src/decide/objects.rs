@@ -1,10 +1,12 @@
-//! Queues, accounts, users, QOS, licences and additions to nodes: created, changed and deleted, all or none.
+//! Queues, accounts, users, QOS, licences, reservations and additions to nodes: created, changed and
+//! deleted, all or none.
 
-use super::{Tx, object_limits};
+use super::{Tx, object_limits, reservations};
 use crate::command::{ObjectKind, Objects, Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use ephor_model::{Account, AccountId, Amounts, NodeId, Queue, QueueId, User, limits};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal> {
     let count = objects.count();
@@ -20,6 +22,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
     let accounts = plan_accounts(tx, objects.accounts)?;
     let users = plan_users(tx, objects.users, &accounts)?;
     let nodes = plan_nodes(tx, objects.nodes)?;
+    let wishes = reservations::plan(tx, objects.reservations)?;
     let mut tally = Tally::default();
     for (id, is) in licences {
         let change = Change::of(tx.state.licences.get(&id).map(|l| **l == is));
@@ -44,6 +47,10 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
     for (id, name, features, extra) in nodes {
         let same = tx.state.nodes.get(&id).map(|n| n.extra_features == features && n.extra_amounts == extra);
         tally.note(tx, Change::of(same), Event::NodeSet { node: id, name, features, extra });
+    }
+    for (no, is) in wishes {
+        let change = Change::of(tx.state.reservations.get(&no).map(|r| **r == is));
+        tally.note(tx, change, Event::ReservationSet { reservation: no, is: Arc::new(is) });
     }
     Ok(Reply::Applied { created: tally.created, changed: tally.changed, unchanged: tally.unchanged })
 }
@@ -283,6 +290,17 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             let (id, _) = tx.state.licence_by_name(name).ok_or_else(|| missing("licence"))?;
             object_limits::check_licence_unused(tx.state, id, name)?;
             tx.emit(Event::LicenceDeleted { licence: id });
+        }
+        ObjectKind::Reservation => {
+            let (no, _) = tx.state.reservation_by_name(name).ok_or_else(|| missing("reservation"))?;
+            let asks = |e: &&Arc<crate::records::JobEntry>| {
+                e.unfinished > 0 && e.job.spec.reservation.as_deref() == Some(name)
+            };
+            let jobs = tx.state.jobs.values().filter(asks).count();
+            if jobs > 0 {
+                return conflict(format!("reservation '{name}' is still asked for by {jobs} jobs; cancel them first"));
+            }
+            tx.emit(Event::ReservationDeleted { reservation: no });
         }
     }
     Ok(Reply::Done)

@@ -4,6 +4,7 @@ use super::Tx;
 use crate::command::{Group, Reply, Start, expected_end};
 use crate::event::Event;
 use crate::pools::{Book, Draw};
+use crate::reservations;
 use ephor_model::{Amounts, AttemptKey, JobId, JobState, NodeId, Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +40,7 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
         if !jobs.insert(start.job) || !may_start(tx, start.job, &mut arrays) || start.allocation.parts.is_empty() {
             return false;
         }
-        if !within_limits(tx, start, &mut book) {
+        if !within_limits(tx, start, &mut book) || !keeps_to_reservations(tx, start) {
             return false;
         }
         let mut nodes = BTreeSet::new();
@@ -56,6 +57,13 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
         }
     }
     asked.iter().all(|(node, (amounts, devices))| node_has(tx, *node, amounts, devices))
+}
+
+/// Whether a start runs into no reservation, and inside its own where it has one.
+fn keeps_to_reservations(tx: &Tx<'_>, start: &Start) -> bool {
+    let Some((entry, _)) = tx.state.element(start.job) else { return false };
+    let until = expected_end(tx.at, &entry.job.spec);
+    reservations::allow(tx.state, &entry.job, &start.allocation, tx.at, until)
 }
 
 /// Whether the pools of a job have what it takes, beside the starts of its group that went before.

@@ -29,6 +29,9 @@ pub(super) fn submit(
         id
     });
     let submitted = tx.at;
+    if let Some(name) = spec.reservation.clone() {
+        bounds::check_reservation(tx, &spec, account, &name)?;
+    }
     let job = Job { id, spec, queue, account, submitted, script, environment, waiting, never, qos, licences };
     bounds::room_for(tx, &job, job.spec.count())?;
     tx.emit(Event::Submitted { job: Arc::new(job) });

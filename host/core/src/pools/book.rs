@@ -4,7 +4,7 @@ use super::ceiling::ceilings;
 use super::{Draw, Metric, Scope, scopes_of_who};
 use crate::records::Job;
 use crate::state::State;
-use ephor_model::{AccountId, QosId, QueueId, Uid};
+use ephor_model::{AccountId, QosId, QueueId, ResourceId, Uid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -87,7 +87,12 @@ impl Book {
         if let Some(rows) = self.by_scope.get(&scope) {
             return rows.clone();
         }
-        let counted = state.derived.pools.get(&scope).cloned().unwrap_or_default();
+        let mut counted = state.derived.pools.get(&scope).cloned().unwrap_or_default();
+        if let Scope::Reservation(no) = scope {
+            let nodes = state.reservations.get(&no).into_iter().flat_map(|r| &r.nodes);
+            let used = nodes.filter(|n| state.derived.held.get(*n).is_some_and(|h| !h.jobs.is_empty())).count();
+            counted.in_use.set(ResourceId::NODE, used as i64);
+        }
         let mut rows = Vec::new();
         for (metric, ceiling) in ceilings(state, scope) {
             // What is submitted is decided at submit, not by who starts.

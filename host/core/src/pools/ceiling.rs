@@ -27,6 +27,9 @@ pub(super) fn ceilings(state: &State, scope: Scope) -> Vec<(Metric, i64)> {
         Scope::Licence(id) => {
             found.extend(state.licences.get(&id).map(|l| (Metric::InUse(id), i64::from(l.count))));
         }
+        Scope::Reservation(no) => {
+            found.extend(state.reservations.get(&no).map(|r| (Metric::InUse(ResourceId::NODE), r.nodes.len() as i64)));
+        }
         Scope::Queue(id) => {
             let limit = state.queues.get(&id).map(|q| q.limit.clone()).unwrap_or_default();
             found.extend(limit.iter().map(|(resource, most)| (Metric::InUse(resource), most)));

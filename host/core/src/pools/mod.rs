@@ -15,7 +15,7 @@ pub(crate) use tally::granted;
 
 use crate::records::Job;
 use crate::state::State;
-use ephor_model::{AccountId, JobId, QosId, QueueId, ReasonCode, ResourceId, Uid, UseLimits};
+use ephor_model::{AccountId, JobId, QosId, QueueId, ReasonCode, ReservationNo, ResourceId, Uid, UseLimits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose jobs count together.
@@ -39,6 +39,8 @@ pub enum Scope {
     QosAccount(QosId, AccountId),
     /// Jobs that hold a licence.
     Licence(ResourceId),
+    /// Jobs on the nodes of a reservation. Jobs wait for it, but draw nothing from it: placement knows what is free.
+    Reservation(ReservationNo),
 }
 
 impl Scope {
@@ -58,7 +60,7 @@ impl Scope {
             Self::Qos(id) => &state.qos.get(&id)?.limits,
             Self::QosUser(id, _) => &state.qos.get(&id)?.per_user,
             Self::QosAccount(id, _) => &state.qos.get(&id)?.per_account,
-            Self::Licence(_) => return None,
+            Self::Licence(_) | Self::Reservation(_) => return None,
         })
     }
 

@@ -81,6 +81,7 @@ fn whose(state: &State, scope: Scope, owner: Option<&Owner>) -> String {
         Scope::Qos(id) => qos(id),
         Scope::QosUser(id, uid) => format!("{} in {}", user(uid), qos(id)),
         Scope::QosAccount(id, a) => format!("{} in {}", account(a), qos(id)),
+        Scope::Reservation(no) => format!("reservation '{}'", state.reservations.get(&no).map_or("?", |r| &r.name)),
         Scope::Licence(id) => format!("licence '{}'", state.licences.get(&id).map_or("?", |l| &l.name)),
     }
 }
@@ -111,6 +112,7 @@ fn code(scope: Scope, metric: Metric) -> ReasonCode {
     let association = matches!(scope, Scope::Account(_) | Scope::AccountUser(..) | Scope::User(_));
     match (scope, metric) {
         (Scope::Licence(_), _) => R::Licenses,
+        (Scope::Reservation(_), _) => R::Reservation,
         (_, Metric::Wall) if association => R::AssocMaxWallDurationPerJobLimit,
         (_, Metric::Wall) => R::QOSMaxWallDurationPerJobLimit,
         (Scope::Account(_), Metric::Running | Metric::Submitted) => R::AssocGrpJobsLimit,

@@ -1,9 +1,11 @@
 //! Limits for the model test: set up, changed on the way, and counted by other means than those of the core.
 
 use crate::support::{TestJob, World};
-use ephor_core::command::Objects;
+use ephor_core::command::{NodeChoice, Objects, ReservationWish};
 use ephor_core::{Command, Job, pools};
-use ephor_model::{Account, Allocation, Licence, Owner, Qos, ResourceId, Span, Uid, UseLimits, User};
+use ephor_model::{
+    Account, Allocation, JobId, Licence, Owner, Qos, Reservation, ResourceId, Span, Timestamp, Uid, UseLimits, User,
+};
 
 /// Limits that stay as they are, so that they may never be passed.
 const LAB_CPU: i64 = 7_000;
@@ -34,13 +36,52 @@ pub fn set_up(world: &mut World) {
 }
 
 /// Says who submits, for which account, with which QOS and licences.
-pub fn sign(job: &mut TestJob, whose: u8) {
+pub fn sign(job: &mut TestJob, whose: u16) {
     let uid = u32::from(whose % 3);
     job.0.owner = Owner { uid: Uid(uid), gid: 1, name: format!("u{uid}") };
     job.0.account = ["default", "lab", "team", "team"][usize::from(whose / 3 % 4)].into();
     job.0.qos = (whose & 64 != 0).then(|| "high".to_owned());
     if whose & 128 != 0 {
         job.0.licences.push(("solver".into(), 1 + u32::from(whose & 1)));
+    }
+    job.0.reservation = (whose & 0x700 == 0).then(|| "r1".to_owned());
+}
+
+/// Sets a node aside, for a user or for maintenance, in place of what was made so for that user before.
+pub fn reserve(world: &mut World, node: u8, user: u8, start: u16, length: u16) {
+    let start = Timestamp(world.now.0 + i64::from(start) * 50);
+    let is = Reservation {
+        name: format!("r{user}"),
+        start,
+        // Longer than the hour that jobs ask for, or shorter.
+        end: Timestamp(start.0 + 3_000_000 + i64::from(length) * 50),
+        nodes: Vec::new(),
+        users: if user == 0 { Vec::new() } else { vec![format!("u{user}")] },
+        accounts: Vec::new(),
+        maintenance: user == 0,
+        ignore_running: true,
+        description: String::new(),
+    };
+    let nodes = NodeChoice::Named(vec![format!("n{}", node % 3)]);
+    let objects = Objects { reservations: vec![ReservationWish { is, nodes }], ..Objects::default() };
+    // One that lies over another is refused.
+    let _ = world.run(Command::Apply(objects));
+}
+
+/// What just started runs into no reservation but its own, and that it does not leave.
+pub fn check_start(world: &World, id: JobId) {
+    let attempt = world.state.attempts.get(&id).unwrap();
+    let own = &world.state.element(id).unwrap().0.job.spec.reservation;
+    for reservation in world.state.reservations.values() {
+        let is_own = own.as_ref() == Some(&reservation.name);
+        let meets = attempt.started < reservation.end && reservation.start < attempt.expected_end;
+        for part in &attempt.allocation.parts {
+            let on_it = reservation.nodes.contains(&part.node);
+            assert!(!(meets && on_it) || is_own, "job {id} runs into {reservation:?}");
+            assert!(!is_own || on_it, "job {id} runs outside {reservation:?}");
+        }
+        let within = reservation.start <= attempt.started && attempt.expected_end <= reservation.end;
+        assert!(!is_own || within, "job {id} does not keep to the time of {reservation:?}");
     }
 }
 

@@ -60,6 +60,7 @@ fn set(spec: &mut JobSpec, given: &Given, caller: &Caller<'_>) -> Result<(), Str
         JobOption::Queue => spec.queue = value,
         JobOption::Account => spec.account = value,
         JobOption::Qos => spec.qos = Some(value),
+        JobOption::Reservation => spec.reservation = Some(value),
         JobOption::Licences => spec.licences = licence::parse(&value)?,
         JobOption::Comment => spec.comment = Some(value),
         JobOption::Time => spec.time_limit = Some(time_limit(&value, given.dialect)?),

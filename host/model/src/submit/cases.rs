@@ -78,6 +78,7 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("qos", s.qos.is_some(), opt(&s.qos));
     let licences: Vec<String> = s.licences.iter().map(|(name, n)| format!("{name}:{n}")).collect();
     put("licences", !licences.is_empty(), licences.join(","));
+    put("reservation", s.reservation.is_some(), opt(&s.reservation));
     put("comment", s.comment.is_some(), opt(&s.comment));
     put("work_dir", s.work_dir != "/work", s.work_dir.clone());
     put("stdin", s.stdin.is_some(), opt(&s.stdin));

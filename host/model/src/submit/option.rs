@@ -25,6 +25,7 @@ pub enum JobOption {
     Account,
     Qos,
     Licences,
+    Reservation,
     Array,
     Dependency,
     Gres,

@@ -46,6 +46,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def(O::Array, Some('a'), "array", Value("INDICES"), "One element for each index: 0-15, 1,3,5, 0-100:10%4"),
     def(O::Dependency, Some('d'), "dependency", Value("LIST"), "Wait for other jobs: afterok:12:13,afterany:14; ? for any"),
     def(O::Begin, Some('b'), "begin", Value("TIME"), "Not before: now+1hour, 16:30, 2026-12-01T16:30"),
+    def(O::Reservation, None, "reservation", Value("NAME"), "Run in that reservation, and nowhere else"),
     def(O::Hold, Some('H'), "hold", Nothing, "Keep it back until it is released"),
     def(O::Nice, None, "nice", Maybe("N"), "Lower its priority by N (100 without one)"),
     def(O::Requeue, None, "requeue", Nothing, "It may run again when its node failed or it had to give way"),
@@ -70,7 +71,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "ignore-pbs", "kill-on-invalid-dep", "mail-type", "mail-user", "mcs-label", "mem-bind",
     "mem-per-gpu", "mincpus", "network", "no-kill", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-socket",
     "overcommit", "oversubscribe", "parsable", "power", "prefer", "priority", "profile", "propagate", "quiet",
-    "reboot", "reservation", "signal", "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec",
+    "reboot", "signal", "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec",
     "threads-per-core", "time-min", "tmp", "tres-per-task", "uid", "use-min-nodes", "verbose", "wait",
     "wait-all-nodes", "wckey",
 ];
