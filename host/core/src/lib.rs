@@ -10,6 +10,7 @@ pub mod event;
 mod fold;
 mod fold_objects;
 pub mod pools;
+pub mod promise;
 pub mod records;
 pub mod replica;
 pub mod reservations;
@@ -20,6 +21,7 @@ pub mod state;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};
+pub use promise::{LiftCause, Promise};
 pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
 pub use roles::{Fault, FaultKind};
 pub use rows::{Row, RowKey};

@@ -1,5 +1,6 @@
 //! The state as rows of a store: what one transaction must write beside its events.
 
+use crate::promise::Promise;
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
 use ephor_model::{
     Account, AccountId, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId, Reservation,
@@ -35,6 +36,8 @@ pub enum RowKey {
     Policy(Slot),
     /// An open token.
     Token(Digest),
+    /// What is promised to a job.
+    Promise(JobId),
     /// A quality of service.
     Qos(QosId),
     /// A licence.
@@ -70,6 +73,8 @@ pub enum Row {
     Policy(Arc<PolicySlot>),
     /// An open token.
     Token(OpenToken),
+    /// A promise.
+    Promise(Arc<Promise>),
     /// A quality of service.
     Qos(Arc<Qos>),
     /// A licence.

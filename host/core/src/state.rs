@@ -1,6 +1,7 @@
 //! The state of the cluster and the questions that are asked of it.
 
 use crate::pools::{Scope, Use};
+use crate::promise::Promise;
 use crate::records::{
     Attempt, Element, Elements, Job, JobEntry, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged,
 };
@@ -38,6 +39,8 @@ pub struct State {
     pub policies: OrdMap<Slot, Arc<PolicySlot>>,
     /// Open join tokens.
     pub tokens: OrdMap<Digest, OpenToken>,
+    /// What is promised to waiting jobs.
+    pub promises: OrdMap<JobId, Arc<Promise>>,
     /// Qualities of service.
     pub qos: OrdMap<QosId, Arc<Qos>>,
     /// Licences, by the number of their resource.
@@ -53,6 +56,8 @@ pub struct State {
 pub struct Derived {
     /// What attempts hold on each node.
     pub held: OrdMap<NodeId, Held>,
+    /// Jobs that have a promise on a node; no entry where there is none.
+    pub promised: OrdMap<NodeId, OrdSet<JobId>>,
     /// Jobs (first ids) that wait for a job (first id).
     pub dependents: OrdMap<JobId, OrdSet<JobId>>,
     /// Jobs that are not finished, by user.
@@ -74,8 +79,8 @@ pub struct Derived {
 pub struct Held {
     /// Amounts.
     pub amounts: Amounts,
-    /// GPUs, by index.
-    pub devices: OrdSet<u32>,
+    /// Thousandths of each GPU, by index.
+    pub devices: OrdMap<u32, i64>,
     /// Jobs.
     pub jobs: OrdSet<JobId>,
 }
@@ -160,6 +165,7 @@ impl State {
             RowKey::Uncharged(key) => Row::Uncharged(self.uncharged.get(key)?.clone()),
             RowKey::Policy(slot) => Row::Policy(self.policies.get(slot)?.clone()),
             RowKey::Token(digest) => Row::Token(self.tokens.get(digest)?.clone()),
+            RowKey::Promise(id) => Row::Promise(self.promises.get(id)?.clone()),
             RowKey::Qos(id) => Row::Qos(self.qos.get(id)?.clone()),
             RowKey::Licence(id) => Row::Licence(self.licences.get(id)?.clone()),
             RowKey::Reservation(no) => Row::Reservation(self.reservations.get(no)?.clone()),
@@ -184,6 +190,7 @@ impl State {
         keys.extend(self.uncharged.keys().map(|key| RowKey::Uncharged(*key)));
         keys.extend(self.policies.keys().map(|slot| RowKey::Policy(slot.clone())));
         keys.extend(self.tokens.keys().map(|digest| RowKey::Token(*digest)));
+        keys.extend(self.promises.keys().map(|id| RowKey::Promise(*id)));
         keys.extend(self.qos.keys().map(|id| RowKey::Qos(*id)));
         keys.extend(self.licences.keys().map(|id| RowKey::Licence(*id)));
         keys.extend(self.reservations.keys().map(|no| RowKey::Reservation(*no)));
@@ -196,7 +203,7 @@ impl State {
     /// Rows that do not belong together, as after damage: the text names the row.
     pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Row)>) -> Result<Self, String> {
         let mut state = Self::default();
-        let mut elements = Vec::new();
+        let (mut elements, mut promises) = (Vec::new(), Vec::new());
         for (key, row) in rows {
             match (key, row) {
                 (RowKey::Meta, Row::Meta(meta)) => state.meta = meta,
@@ -217,6 +224,7 @@ impl State {
                 (RowKey::Uncharged(key), Row::Uncharged(u)) => drop(state.uncharged.insert(key, u)),
                 (RowKey::Policy(slot), Row::Policy(p)) => drop(state.policies.insert(slot, p)),
                 (RowKey::Token(digest), Row::Token(t)) => drop(state.tokens.insert(digest, t)),
+                (RowKey::Promise(id), Row::Promise(p)) => promises.push((id, p)),
                 (RowKey::Qos(id), Row::Qos(q)) => drop(state.qos.insert(id, q)),
                 (RowKey::Licence(id), Row::Licence(l)) => drop(state.licences.insert(id, l)),
                 (RowKey::Reservation(no), Row::Reservation(r)) => drop(state.reservations.insert(no, r)),
@@ -235,6 +243,11 @@ impl State {
                 return Err(format!("the attempt of job {id} belongs to no job"));
             }
             state.count_running(id, 1);
+        }
+        for (id, promise) in promises {
+            if !state.set_promise(id, promise) {
+                return Err(format!("job {id}, which has a promise, does not wait to be started"));
+            }
         }
         // Only now is everything there that says what is bounded.
         state.recount(|_| true);
@@ -294,12 +307,17 @@ impl State {
             let held = self.derived.held.entry(part.node).or_default();
             if take {
                 held.amounts.add(&part.amounts);
-                held.devices.extend(part.devices.iter().copied());
+                for device in &part.devices {
+                    *held.devices.entry(*device).or_default() += part.milli_per_device();
+                }
                 held.jobs.insert(job);
             } else {
                 held.amounts.sub(&part.amounts);
                 for device in &part.devices {
-                    held.devices.remove(device);
+                    let left = held.devices.remove(device).unwrap_or(0) - part.milli_per_device();
+                    if left > 0 {
+                        held.devices.insert(*device, left);
+                    }
                 }
                 held.jobs.remove(&job);
             }

@@ -14,7 +14,7 @@ use ephor_model::{
 use ephor_placement::Placing;
 use smallvec::smallvec;
 use std::sync::Arc;
-use support::{TestJob, World, job};
+use support::{Conservative, TestJob, World, job};
 
 fn limits(text: &str) -> UseLimits {
     let mut limits = UseLimits::default();
@@ -280,10 +280,14 @@ fn a_plan_beyond_a_limit_is_dropped_whatever_the_policy_says() {
         let part = AllocationPart { node: NodeId(0), tasks: 1, amounts, devices: smallvec![] };
         Start { job, allocation: Arc::new(Allocation { parts: smallvec![part] }) }
     };
-    let groups = vec![Group { starts: vec![start(a), start(b)] }, Group { starts: vec![start(b)] }];
+    let groups = vec![
+        Group { starts: vec![start(a), start(b)], ..Group::default() },
+        Group { starts: vec![start(b)], ..Group::default() },
+    ];
     let reply = world.run(Command::Plan { groups }).unwrap();
     assert_eq!(reply, Reply::Groups(vec![false, true]));
-    let reply = world.run(Command::Plan { groups: vec![Group { starts: vec![start(a)] }] }).unwrap();
+    let reply =
+        world.run(Command::Plan { groups: vec![Group { starts: vec![start(a)], ..Group::default() }] }).unwrap();
     assert_eq!(reply, Reply::Groups(vec![false]));
 }
 
@@ -330,4 +334,18 @@ fn objects_that_make_no_sense_are_refused() {
     let refused = apply(&mut world, Objects { queues: vec![(queue, None)], ..Objects::default() }).unwrap_err();
     assert!(refused.text.contains("QOS 'none'"));
     assert_eq!(pools::count_anew(&world.state).len(), 0);
+}
+
+#[test]
+fn nothing_is_promised_to_a_job_that_waits_for_a_limit() {
+    let mut world = World::new(1, 4);
+    account(&mut world, "lab", None, "running=1", "");
+    let ids: Vec<JobId> = (0..2).map(|_| world.submit(in_account("lab", job()))).collect();
+    let other = world.submit(job().cpus(4));
+    assert_eq!(world.cycle_by(&mut Conservative::default()), [ids[0].0]);
+    let promised: Vec<JobId> = world.state.promises.keys().copied().collect();
+    assert_eq!(promised, [other]);
+    world.finish(ids[0], 0);
+    // Now it starts, since it ends before what is promised to the other.
+    assert_eq!(world.cycle_by(&mut Conservative::default()), [ids[1].0]);
 }

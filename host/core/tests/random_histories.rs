@@ -6,16 +6,18 @@ mod support;
 
 use ephor_core::command::{Action, NodeReport};
 use ephor_core::{Command, NodeHealth};
-use ephor_model::{AttemptKey, EndCause, JobId, ResourceId};
+use ephor_model::{AllocationPart, AttemptKey, EndCause, GpuRequest, JobId, JobState, ResourceId};
 use proptest::prelude::*;
-use support::{World, job};
+use std::collections::BTreeMap;
+use support::{Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8>, whose: u16 },
+    Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8>, whose: u16 },
     Reserve { node: u8, user: u8, start: u16, length: u16 },
     Bound { what: u8, most: u8 },
     Cycle,
+    Promise,
     Begin(u8),
     End { which: u8, code: i32 },
     Act { action: u8, job: u8 },
@@ -27,13 +29,16 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u16>()).prop_map(
-            |(cpus, array, hold, depends, whose)| Step::Submit { cpus, array, hold: hold && array == 1, depends, whose },
+        4 => (1u32..4, 0u32..14, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u16>()).prop_map(
+            |(cpus, gpu, array, hold, depends, whose)| {
+                Step::Submit { cpus, gpu, array, hold: hold && array == 1, depends, whose }
+            }
         ),
         1 => (any::<u8>(), 0u8..4).prop_map(|(what, most)| Step::Bound { what, most }),
         1 => (any::<u8>(), 0u8..4, any::<u16>(), any::<u16>())
             .prop_map(|(node, user, start, length)| Step::Reserve { node, user, start, length }),
         4 => Just(Step::Cycle),
+        4 => Just(Step::Promise),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
         2 => (0u8..4, any::<u8>()).prop_map(|(action, job)| Step::Act { action, job }),
@@ -46,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 const NODES: u32 = 3;
 const CPUS: i64 = 4;
+const GPUS: u32 = 2;
 
 fn pick(world: &World, which: u8) -> Option<JobId> {
     let live: Vec<JobId> = world.state.attempts.keys().copied().collect();
@@ -54,8 +60,13 @@ fn pick(world: &World, which: u8) -> Option<JobId> {
 
 fn take(world: &mut World, step: &Step, boots: &mut u32) {
     match step {
-        Step::Submit { cpus, array, hold, depends, whose } => {
-            let mut new = job().cpus(*cpus);
+        Step::Submit { cpus, gpu, array, hold, depends, whose } => {
+            let gpus = match gpu {
+                tenths @ 1..10 => GpuRequest::Share(tenths * 100),
+                10 | 11 => GpuRequest::PerNode(gpu - 9),
+                _ => GpuRequest::None,
+            };
+            let mut new = job().cpus(*cpus).gpus(gpus);
             new.0.hold = *hold;
             new.0.requeue = Some(*cpus == 2);
             if *array > 1 {
@@ -74,6 +85,11 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
         Step::Reserve { node, user, start, length } => bounds::reserve(world, *node, *user, *start, *length),
         Step::Cycle => {
             for id in world.cycle() {
+                bounds::check_start(world, JobId(id));
+            }
+        }
+        Step::Promise => {
+            for id in world.cycle_by(&mut Conservative::default()) {
                 bounds::check_start(world, JobId(id));
             }
         }
@@ -119,6 +135,16 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
 
 fn check(world: &World) {
     bounds::check(world);
+    let now = world.scheduler.replica().cluster.now();
+    for (id, promise) in &world.state.promises {
+        let (_, element) = world.state.element(*id).unwrap();
+        assert!(element.state == JobState::Pending && element.eligible.is_some(), "job {id} does not wait");
+        let kept = world.scheduler.replica().promises().get(*id).unwrap();
+        assert_eq!(&kept.promise, promise, "the replica's promise differs");
+        let up = |p: &AllocationPart| world.state.nodes.get(&p.node).unwrap().takes_jobs();
+        assert!(promise.allocation.parts.iter().all(up), "a node that takes no jobs is promised to job {id}");
+    }
+    assert_eq!(world.scheduler.replica().promises().len(), world.state.promises.len());
     for (id, node) in &world.state.nodes {
         let held: i64 = world
             .state
@@ -130,10 +156,26 @@ fn check(world: &World) {
             .sum();
         assert!(held <= CPUS * 1000, "node {id} is over-committed: {held}");
         assert_eq!(world.state.free(*id).get(ResourceId::CPU), CPUS * 1000 - held);
+        let mut devices: BTreeMap<u32, i64> = BTreeMap::new();
+        let parts = world.state.attempts.values().flat_map(|a| a.allocation.parts.iter());
+        for part in parts.filter(|p| p.node == *id && !p.devices.is_empty()) {
+            // By hand: of one device as much as the amount says, of several all.
+            let each = part.amounts.get(ResourceId::GPU) / part.devices.len() as i64;
+            part.devices.iter().for_each(|d| *devices.entry(*d).or_default() += each);
+        }
+        assert!(devices.iter().all(|(d, milli)| *d < GPUS && *milli <= 1000), "GPUs of node {id}: {devices:?}");
         let reserved = world.state.reservations.values().any(|r| r.has(*id));
         if node.health == NodeHealth::Up && !reserved {
+            let free = world.scheduler.replica().cluster.free_devices(*id);
+            let left = |device: u32| 1000 - devices.get(&device).copied().unwrap_or(0);
+            assert_eq!(free, (0..GPUS).map(left).collect::<Vec<_>>(), "the replica differs on node {id}");
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
-            assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
+            // What is promised from now on or before is kept free already.
+            let begun = world.state.promises.values().filter(|p| p.start <= now && p.until > now);
+            let begun = begun.flat_map(|p| p.allocation.parts.iter()).filter(|p| p.node == *id);
+            let kept: i64 = begun.map(|p| p.amounts.get(ResourceId::CPU)).sum();
+            let free = CPUS * 1000 - held - kept;
+            assert_eq!(replica.get(ResourceId::CPU), free, "the replica differs on node {id}");
         }
     }
     for (id, entry) in &world.state.jobs {
@@ -151,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
     fn any_history_is_sound(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut world = World::new(NODES, CPUS);
+        let mut world = World::with_gpus(NODES, CPUS, GPUS);
         bounds::set_up(&mut world);
         let mut boots = 1;
         for step in &steps {

@@ -11,7 +11,7 @@ use ephor_model::{
 };
 use smallvec::smallvec;
 use std::sync::Arc;
-use support::{TestJob, World, job};
+use support::{Conservative, TestJob, World, job};
 
 const HOUR: i64 = 3_600_000;
 
@@ -152,7 +152,7 @@ fn a_plan_that_runs_into_a_reservation_is_dropped() {
         let amounts = Amounts::new().with(ResourceId::CPU, 1000);
         let part = AllocationPart { node: NodeId(node), tasks: 1, amounts, devices: smallvec![] };
         let start = Start { job, allocation: Arc::new(Allocation { parts: smallvec![part] }) };
-        world.run(Command::Plan { groups: vec![Group { starts: vec![start] }] }).unwrap()
+        world.run(Command::Plan { groups: vec![Group { starts: vec![start], ..Group::default() }] }).unwrap()
     };
     let dropped = Reply::Groups(vec![false]);
     assert_eq!(start(a, 0), dropped, "it would run into the maintenance");
@@ -239,4 +239,22 @@ fn what_a_cycle_does_inside_is_taken_back_exactly() {
     let mut fresh = ephor_core::replica::Replica::of(&world.state);
     fresh.advance(world.now);
     assert_eq!(format!("{:?}", replica.cluster), format!("{:?}", fresh.cluster));
+}
+
+#[test]
+fn a_reservation_made_over_a_promise_lifts_it_and_the_next_promise_respects_it() {
+    let mut world = World::new(1, 4);
+    let running = world.submit(job().cpus(4));
+    assert_eq!(world.cycle(), [running.0]);
+    let waits = world.submit(job().cpus(4));
+    world.cycle_by(&mut Conservative::default());
+    let end = world.now.0 + HOUR;
+    let promised = |world: &World| world.state.promises.get(&waits).map(|p| p.start.0);
+    assert_eq!(promised(&world), Some(end));
+    apply(&mut world, wish("maint", end + HOUR / 2, 2, &["n0"])).unwrap();
+    assert_eq!(promised(&world), None);
+    assert!(world.scheduler.due(world.now));
+    world.cycle_by(&mut Conservative::default());
+    assert_eq!(promised(&world), Some(end + HOUR / 2 + 2 * HOUR));
+    world.check_fold();
 }

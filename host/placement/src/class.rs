@@ -6,16 +6,17 @@ use crate::demand::Demand;
 use crate::fit::{Fit, Fitting};
 use crate::index::{Key, NOTHING};
 use crate::need::{ClassId, Need};
-use crate::node::{Node, NodeClass};
+use crate::node::{Node, NodeClass, NodeClassId};
 use crate::place::{Among, Room};
 use crate::placing::Placing;
 use crate::profile::Level;
 use crate::shape::Shape;
+use crate::share::Wish;
 use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::ResourceId;
-use ephor_model::time::Span;
+use ephor_model::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -92,14 +93,36 @@ impl Class {
     /// Works out what one more class of nodes can serve.
     pub fn add_node_class(&mut self, nodes: &NodeClass) {
         let fitting = self.fittings[nodes.shape.0 as usize].as_ref();
-        let fit = self.demand.as_ref().ok().and_then(|demand| fitting?.fit(demand, &nodes.capacity, &nodes.capacity));
+        let demand = self.demand.as_ref().ok();
+        let fit = demand.and_then(|demand| fitting?.fit(demand, &nodes.capacity, &nodes.capacity, false));
         self.empty.push(fit);
     }
 
-    /// What a node with that much free has room for.
-    pub fn fit(&self, node: &Node, level: &Level) -> Option<Fit> {
+    /// What a node with that much free has room for; `shared`: see [`Class::can_share`].
+    pub fn fit(&self, node: &Node, level: &Level, shared: bool) -> Option<Fit> {
         let demand = self.demand.as_ref().ok()?;
-        self.fittings[node.shape.0 as usize].as_ref()?.fit(demand, level, &node.capacity)
+        self.fittings[node.shape.0 as usize].as_ref()?.fit(demand, level, &node.capacity, shared)
+    }
+
+    /// Whether a GPU in shared use has enough left in all of `[start, until)` for the part of one that is asked for.
+    pub fn can_share(&self, node: &Node, shape: &Shape, start: Timestamp, until: Timestamp, now: Timestamp) -> bool {
+        self.shared_gpu(node, shape, start, until, now).is_some()
+    }
+
+    /// The device that [`Self::can_share`] found, or one of its kind where it is for later.
+    pub fn shared_gpu(
+        &self,
+        node: &Node,
+        shape: &Shape,
+        start: Timestamp,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Option<u32> {
+        let milli = self.demand.as_ref().map_or(0, |demand| demand.share);
+        let fitting =
+            self.fittings[node.shape.0 as usize].as_ref().filter(|_| milli > 0 && !node.sharers.is_empty())?;
+        let wish = Wish { milli, columns: &fitting.gpu_columns, start, until, now };
+        node.shared_gpu(shape, &wish).map(|(_, device)| device)
     }
 
     /// What a node has room for when it is empty, up or not.
@@ -107,6 +130,18 @@ impl Class {
         let known = node.known.as_ref()?;
         let fit = self.empty[node.class.0 as usize]?;
         (!self.need.request.exclude.contains(&known.name)).then_some(fit)
+    }
+
+    /// Works `eligible` out for all nodes.
+    fn refresh_all(&mut self, nodes: &[Node], up: &[Option<NodeClassId>]) {
+        let serves: Vec<bool> = self.empty.iter().map(Option::is_some).collect();
+        let all = up.iter().map(|class| class.is_some_and(|class| serves[class.0 as usize]));
+        self.eligible = all.collect();
+        if !self.need.request.exclude.is_empty() {
+            for (i, node) in nodes.iter().enumerate() {
+                self.refresh(NodeId(i as u32), node);
+            }
+        }
     }
 
     /// Brings `eligible` up to date for one node.
@@ -125,7 +160,11 @@ fn floor(need: &Need, demand: &Demand) -> Key {
     if demand.most == 1 {
         gpus = gpus.max(i64::from(demand.gpus_in_all) * 1000);
     }
-    [least.get(ResourceId::CPU), least.get(ResourceId::MEM), gpus].map(|n| if n > 0 { n } else { i64::MIN })
+    let of_one = i64::from(demand.share);
+    // A part of a GPU is in what each node gives, and does not take a whole one.
+    let gpus = if of_one > 0 { 0 } else { gpus };
+    let floor = [least.get(ResourceId::CPU), least.get(ResourceId::MEM), gpus, of_one];
+    floor.map(|n| if n > 0 { n } else { i64::MIN })
 }
 
 impl Cluster {
@@ -138,9 +177,7 @@ impl Cluster {
         let mut class = Class::new(need);
         self.shapes.iter().for_each(|shape| class.add_shape(shape));
         self.node_classes.iter().for_each(|(nodes, _)| class.add_node_class(nodes));
-        for (i, node) in self.nodes.iter().enumerate() {
-            class.refresh(NodeId(i as u32), node);
-        }
+        class.refresh_all(&self.nodes, &self.up);
         self.classes.push(class);
         self.class_ids.insert(need.clone(), id);
         id

@@ -13,6 +13,7 @@ use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::{Amounts, ResourceId};
+use ephor_model::time::Span;
 use std::sync::Arc;
 
 /// A condition that a node passes or not.
@@ -58,7 +59,9 @@ impl Cluster {
         let mut room = Room::default();
         for id in &sieve.passed {
             let node = &self.nodes[id.0 as usize];
-            if let Some(fit) = found.fit(node, node.profile.at(self.now)) {
+            let shape = &self.shapes[node.shape.0 as usize];
+            let shared = found.can_share(node, shape, self.now, self.now + Span(1), self.now);
+            if let Some(fit) = found.fit(node, node.profile.at(self.now), shared) {
                 room.nodes += 1;
                 room.tasks += u64::from(fit.tasks);
                 room.gpus += u64::from(fit.gpus);
@@ -204,9 +207,15 @@ impl Cluster {
         if id != ResourceId::GPU {
             return shape.amount_of(level, id);
         }
-        let asked = class.need.request.gpu_type.as_ref();
-        let fits = |kind: &usize| asked.is_none_or(|asked| *asked == shape.kinds[*kind]);
-        (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum()
+        let fits = |kind: &usize| class.need.request.takes_gpu_type(&shape.kinds[*kind]);
+        let whole = (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum();
+        if class.need.request.per_node().get(id) % 1000 == 0 || whole > 0 {
+            return whole;
+        }
+        // A part of one is asked for: the most that is left of a GPU in shared use.
+        let kind = |device: u32| shape.devices.get(device as usize).map(|kind| usize::from(*kind));
+        let left = node.left_of_shared(self.now).filter(|(device, _)| free && kind(*device).is_some_and(|k| fits(&k)));
+        left.map(|(_, left)| left).max().unwrap_or(whole)
     }
 
     /// A line for each node that is asked for by name and did not pass.
@@ -226,11 +235,10 @@ impl Sieve<'_> {
     fn failure(&self, failed: &Failed) -> String {
         let n = failed.nodes;
         let (is, lacks, has) = if n == 1 { ("is", "lacks", "has") } else { ("are", "lack", "have") };
-        let gpu = self.class.need.request.gpu_type.as_deref();
+        let gpu = self.class.need.request.gpu_types.as_slice();
         let too_little = |id: ResourceId, asked: i64, free: &str| {
             let (asked, most) = (wording::amount(id, asked), wording::amount(id, failed.most));
-            let kind = if id == ResourceId::GPU { gpu } else { None };
-            let kind = kind.map_or(String::new(), |kind| format!(" of type {kind}"));
+            let kind = if id == ResourceId::GPU { wording::of_types(gpu) } else { String::new() };
             format!("{n} {has} too little{free}: asks {asked}{kind}, most is {most}")
         };
         match &failed.condition {

@@ -2,6 +2,7 @@
 
 use crate::profile::{Level, Profile};
 use crate::shape::{Shape, ShapeId, WHOLE_GPU};
+use crate::share::Sharer;
 use crate::start::ReservationId;
 use ephor_model::id::JobId;
 use ephor_model::limits::DEVICES_PER_NODE;
@@ -63,7 +64,9 @@ pub(crate) struct Node {
     pub profile: Profile,
     /// Who holds a part of it, ascending.
     pub holders: Vec<Holder>,
-    /// How many running jobs hold each device: more than one only where facts say so.
+    /// Parts of GPUs that are held, by ascending holder.
+    pub sharers: Vec<Sharer>,
+    /// How many running jobs hold each device: more than one where it is shared, or facts say so.
     pub taken: Vec<u32>,
 }
 
@@ -76,6 +79,7 @@ impl Default for Node {
             capacity: Level::new(),
             profile: Profile::new(Level::new()),
             holders: Vec::new(),
+            sharers: Vec::new(),
             taken: Vec::new(),
         }
     }

@@ -17,7 +17,7 @@ use ephor_model::id::NodeId;
 use ephor_model::request::GpuRequest;
 use ephor_model::resource::ResourceId;
 use ephor_model::time::Timestamp;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// How much room was found where it was not enough.
@@ -103,10 +103,12 @@ impl Cluster {
     /// What a node has room for in all of `[start, until)`.
     pub(crate) fn fit_in(&self, class: &Class, node: NodeId, start: Timestamp, until: Timestamp) -> Option<Fit> {
         let node = &self.nodes[node.0 as usize];
+        let shape = &self.shapes[node.shape.0 as usize];
+        let shared = class.can_share(node, shape, start, until, self.now);
         let mut fit = None;
         // Less free never means more room, so that the first level without any settles it.
         node.profile.lowest_so_far(start, until, |lowest| {
-            fit = class.fit(node, lowest);
+            fit = class.fit(node, lowest, shared);
             fit.is_some()
         });
         fit
@@ -181,7 +183,11 @@ impl Cluster {
         if let GpuRequest::Total(_) = request.gpus {
             amounts.set(ResourceId::GPU, i64::from(pick.gpus) * WHOLE_GPU);
         }
-        let gpus = (amounts.get(ResourceId::GPU) / WHOLE_GPU) as u32;
+        // A part of a GPU is on one.
+        let gpus = ((amounts.get(ResourceId::GPU) + WHOLE_GPU - 1) / WHOLE_GPU) as u32;
+        if let Some(device) = class.shared_gpu(node, shape, start, until, self.now) {
+            return AllocationPart { node: id, tasks: pick.tasks, amounts, devices: smallvec![device] };
+        }
         let devices = match &class.fittings[node.shape.0 as usize] {
             Some(fitting) if gpus > 0 => {
                 node.choose_devices(shape, &fitting.gpu_columns, &node.profile.lowest(start, until), gpus)

@@ -6,6 +6,7 @@ use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::{Span, Timestamp};
 use ephor_placement::{ClassId, Cluster, Need, NoFit, NodeView, Placing, Work};
+use std::sync::Arc;
 
 const NOW: Timestamp = Timestamp(1000);
 const HOUR: Span = Span(3_600_000);
@@ -33,7 +34,7 @@ fn class(cluster: &mut Cluster, request: Request) -> ClassId {
     cluster.intern(&Need { request, queue_features: Vec::new() })
 }
 
-fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Allocation, NoFit> {
+fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Arc<Allocation>, NoFit> {
     let class = class(cluster, request);
     cluster.try_start(JobId(job), class, cluster.now(), limit, &Placing::default(), &mut Work::UNLIMITED.clone())
 }
@@ -77,7 +78,7 @@ fn gpus_are_whole_devices_of_the_kind_asked_for() {
     let mut c = cluster(&[(8, &["a", "h", "h", "a"])]);
     let gpus = |n, kind: Option<&str>| Request {
         gpus: GpuRequest::PerNode(n),
-        gpu_type: kind.map(str::to_owned),
+        gpu_types: kind.map(str::to_owned).into_iter().collect(),
         ..Request::default()
     };
     assert_eq!(start(&mut c, 1, gpus(1, Some("h")), HOUR).unwrap().parts[0].devices[..], [1]);
@@ -92,7 +93,7 @@ fn gpus_are_whole_devices_of_the_kind_asked_for() {
 #[test]
 fn a_gpu_of_any_kind_leaves_the_kind_that_is_promised() {
     let mut c = cluster(&[(8, &["a", "h"])]);
-    let typed = Request { gpus: GpuRequest::PerNode(1), gpu_type: Some("a".to_owned()), ..Request::default() };
+    let typed = Request { gpus: GpuRequest::PerNode(1), gpu_types: vec!["a".to_owned()], ..Request::default() };
     let class = class(&mut c, typed);
     let later = NOW + Span(10);
     let slot = c.earliest_start(class, later, HOUR, &Placing::default(), &mut Work(100)).unwrap();
@@ -279,7 +280,7 @@ fn what_can_never_run_is_told_with_the_numbers() {
          0 nodes with room when empty, 1 needed"
     );
     let gpus =
-        Request { nodes_min: 2, gpus: GpuRequest::PerNode(1), gpu_type: Some("h".to_owned()), ..Request::default() };
+        Request { nodes_min: 2, gpus: GpuRequest::PerNode(1), gpu_types: vec!["h".to_owned()], ..Request::default() };
     assert_eq!(
         ever(gpus).unwrap_err(),
         "asks for 2 nodes, 1 core on each, 1 GPU of type h on each node; 4 nodes; 3 have no GPU of type h; \
@@ -302,7 +303,7 @@ fn the_explanation_counts_nodes_condition_by_condition() {
         nodes_min: 2,
         cpus_per_task: 4,
         gpus: GpuRequest::PerNode(1),
-        gpu_type: Some("h".to_owned()),
+        gpu_types: vec!["h".to_owned()],
         ..Request::default()
     };
     let class = class(&mut c, request);
@@ -349,4 +350,41 @@ fn what_is_not_known_is_refused_in_words() {
     assert!(refusal(tried).contains("class 7 is not known here"));
     assert!(c.ever(unknown).is_err());
     assert_eq!(c.explain(unknown).len(), 1);
+}
+
+#[test]
+fn promises_are_facts_that_no_savepoint_takes_back() {
+    let mut c = cluster(&[(4, &[])]);
+    let class = class(&mut c, cores(3));
+    let work = || Work::UNLIMITED.clone();
+    let mark = c.savepoint();
+    let slot = c.earliest_start(class, NOW + HOUR, HOUR, &Placing::default(), &mut work()).unwrap();
+    let kept = c.promise(&slot.allocation, slot.start, slot.start + HOUR);
+    c.rollback(mark);
+    c.forget_undo();
+    assert!(!c.is_free(&slot));
+    // It ends just before the promise, or comes behind it.
+    assert!(c.try_start(JobId(1), class, NOW, HOUR, &Placing::default(), &mut work()).is_ok());
+    assert!(c.try_start(JobId(2), class, NOW, Span(HOUR.0 + 1), &Placing::default(), &mut work()).is_err());
+    let behind = c.earliest_start(class, NOW, HOUR, &Placing::default(), &mut work()).unwrap();
+    assert_eq!(behind.start, NOW + HOUR + HOUR);
+    c.vacate(JobId(1));
+    c.withdraw(kept);
+    c.withdraw(kept);
+    assert!(c.is_free(&slot));
+}
+
+#[test]
+fn a_slot_that_begins_now_is_started_as_it_was_found_and_taken_back_exactly() {
+    let mut c = cluster(&[(4, &["a"]), (4, &["b"])]);
+    let request = Request { gpus: GpuRequest::PerNode(1), nodes_min: 2, ..cores(2) };
+    let class = class(&mut c, request);
+    let before = format!("{c:?}");
+    let mark = c.savepoint();
+    let slot = c.earliest_start(class, NOW, HOUR, &Placing::default(), &mut Work::UNLIMITED.clone()).unwrap();
+    c.start_in(JobId(1), &slot);
+    assert!(c.is_running(JobId(1)));
+    assert_eq!(c.free(NodeId(1)).unwrap().get(ResourceId::GPU), 0);
+    c.rollback(mark);
+    assert_eq!(format!("{c:?}"), before);
 }

@@ -23,11 +23,12 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         MemRequest::PerNode(n) => (Some(n), None),
         MemRequest::PerCpu(n) => (None, Some(n)),
     };
-    let (gpus_per_node, gpus_per_task, gpus_total) = match r.gpus {
-        GpuRequest::None => (None, None, None),
-        GpuRequest::PerNode(n) => (Some(n), None, None),
-        GpuRequest::PerTask(n) => (None, Some(n), None),
-        GpuRequest::Total(n) => (None, None, Some(n)),
+    let (gpus_per_node, gpus_per_task, gpus_total, gpu_share) = match r.gpus {
+        GpuRequest::None => (None, None, None, None),
+        GpuRequest::PerNode(n) => (Some(n), None, None, None),
+        GpuRequest::PerTask(n) => (None, Some(n), None, None),
+        GpuRequest::Total(n) => (None, None, Some(n), None),
+        GpuRequest::Share(n) => (None, None, None, Some(n)),
     };
     v1::Request {
         nodes_min: r.nodes_min,
@@ -40,11 +41,13 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         gpus_per_node,
         gpus_per_task,
         gpus_total,
-        gpu_type: r.gpu_type.clone(),
+        gpu_types: r.gpu_types.clone(),
         features: r.features.clone(),
         node_list: r.node_list.clone(),
         exclude: r.exclude.clone(),
         exclusive: r.exclusive,
+        gpu_share,
+        cpu_milli: r.cpu_milli,
     }
 }
 
@@ -59,14 +62,19 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         (None, Some(n)) => MemRequest::PerCpu(n),
         _ => return bad("memory per node and memory per core exclude each other; ask for one"),
     };
-    let gpus = match (w.gpus_per_node, w.gpus_per_task, w.gpus_total) {
-        (None, None, None) | (Some(0), None, None) | (None, Some(0), None) | (None, None, Some(0)) => GpuRequest::None,
-        (Some(n), None, None) => GpuRequest::PerNode(n),
-        (None, Some(n), None) => GpuRequest::PerTask(n),
-        (None, None, Some(n)) => GpuRequest::Total(n),
-        _ => return bad("GPUs per node, per task and in all exclude each other; ask for one"),
+    let gpus = match (w.gpus_per_node, w.gpus_per_task, w.gpus_total, w.gpu_share) {
+        (None | Some(0), None, None, None)
+        | (None, Some(0), None, None)
+        | (None, None, Some(0), None)
+        | (None, None, None, Some(0)) => GpuRequest::None,
+        (Some(n), None, None, None) => GpuRequest::PerNode(n),
+        (None, Some(n), None, None) => GpuRequest::PerTask(n),
+        (None, None, Some(n), None) => GpuRequest::Total(n),
+        (None, None, None, Some(n)) if n < 1000 => GpuRequest::Share(n),
+        (None, None, None, Some(n)) => return bad(format!("{n} thousandths of a GPU are no part of one; at most 999")),
+        _ => return bad("GPUs per node, per task, in all and a part of one exclude each other; ask for one"),
     };
-    let request = Request {
+    let mut request = Request {
         nodes_min: w.nodes_min.max(1),
         nodes_max: w.nodes_max,
         tasks: w.tasks,
@@ -74,12 +82,17 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         cpus_per_task: w.cpus_per_task.max(1),
         mem,
         gpus,
-        gpu_type: w.gpu_type,
+        gpu_types: Vec::new(),
         features: w.features,
         node_list: w.node_list,
         exclude: w.exclude,
         exclusive: w.exclusive,
+        cpu_milli: None,
     };
+    request.set_gpu_types(w.gpu_types);
+    if let Some(milli) = w.cpu_milli.filter(|n| *n > 0) {
+        request.set_cpu_milli(milli);
+    }
     if request.nodes_max.is_some_and(|max| max < request.nodes_min) {
         return bad(format!("at most {:?} nodes is fewer than at least {}", request.nodes_max, request.nodes_min));
     }
@@ -231,7 +244,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         .collect::<Result<_, _>>()?;
     let array = w.array.as_deref().map(ArraySpec::parse).transpose().map_err(|e| Malformed(e.to_string()))?;
     let request = request_from_wire(w.request.unwrap_or_default())?;
-    for feature in request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_type) {
+    for feature in request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_types) {
         text("a feature, node or GPU type", feature, limits::NAME_BYTES)?;
     }
     let spec = JobSpec {
@@ -292,7 +305,9 @@ mod tests {
     fn a_draft_survives_the_wire() {
         let mut spec = JobSpec::new("x", Payload::Script { args: vec!["a".into()] });
         spec.request.mem = MemRequest::PerCpu(100);
-        spec.request.gpus = GpuRequest::PerNode(2);
+        spec.request.gpus = GpuRequest::Share(250);
+        spec.request.set_gpu_types(vec!["b".into(), "a".into()]);
+        spec.request.set_cpu_milli(1500);
         spec.array = ArraySpec::parse("1-9:2%3").ok();
         spec.licences = vec![("solver".into(), 2)];
         spec.dependencies = vec![Dependency { kind: DependencyKind::AfterOk, job: JobId(7) }];
@@ -312,6 +327,10 @@ mod tests {
             change(&mut wire);
             draft_from_wire(wire).unwrap_err().0
         };
+        let request = |w: v1::Request| request_from_wire(w).unwrap_err().0;
+        assert!(request(v1::Request { gpu_share: Some(1000), ..v1::Request::default() }).contains("at most 999"));
+        let both = v1::Request { gpu_share: Some(1), gpus_total: Some(1), ..v1::Request::default() };
+        assert!(request(both).contains("exclude each other"));
         assert!(error(|w| w.argv.clear()).contains("script or a command"));
         assert!(error(|w| w.name = "a\0b".into()).contains("NUL"));
         assert!(error(|w| w.time_limit = Some(0)).contains("time limit"));

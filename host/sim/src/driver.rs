@@ -83,7 +83,9 @@ pub fn run(
     if let Some(first) = workload.jobs.first() {
         sim.timeline.put(first.submit, Happening::Arrival(0));
     }
-    while let Some(now) = sim.timeline.next_time() {
+    let mut last = Timestamp(i64::MIN);
+    while let Some(now) = sim.next_time(last) {
+        last = now;
         while let Some(happening) = sim.timeline.take(now) {
             match happening {
                 Happening::Completion(key) => sim.complete(now, key)?,
@@ -224,6 +226,12 @@ impl<'a> Sim<'a> {
         self.observer.events(&self.batch.events);
         self.batch.events.clear();
         self.batch.touched.clear();
+    }
+
+    /// The next instant after `last` at which something happens or a promised start comes.
+    fn next_time(&self, last: Timestamp) -> Option<Timestamp> {
+        let promised = self.scheduler.next_time().filter(|at| *at > last && self.waiting > 0);
+        self.timeline.next_time().into_iter().chain(promised).min()
     }
 
     fn place(&self, job: JobId) -> usize {

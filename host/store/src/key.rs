@@ -30,6 +30,7 @@ pub(crate) fn encode(key: &RowKey) -> Vec<u8> {
             out.extend_from_slice(slot.name.as_bytes());
         }
         RowKey::Token(digest) => put(&mut out, 11, &digest.0),
+        RowKey::Promise(id) => put(&mut out, 12, &id.0.to_be_bytes()),
         RowKey::Qos(id) => put(&mut out, 13, &id.0.to_be_bytes()),
         RowKey::Licence(id) => put(&mut out, 14, &id.0.to_be_bytes()),
         RowKey::Reservation(no) => put(&mut out, 15, &no.0.to_be_bytes()),
@@ -63,6 +64,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<RowKey> {
             RowKey::Policy(Slot { role, name: std::str::from_utf8(name).ok()?.to_owned() })
         }
         11 => RowKey::Token(Digest(rest.try_into().ok()?)),
+        12 => RowKey::Promise(JobId(u64_of(rest)?)),
         13 => RowKey::Qos(QosId(u32_of(rest)?)),
         14 => RowKey::Licence(ResourceId(u16::from_be_bytes(rest.try_into().ok()?))),
         15 => RowKey::Reservation(ReservationNo(u32_of(rest)?)),
@@ -124,6 +126,7 @@ mod tests {
             slot(Role::Admission, "a\0'\"\n"),
             slot(Role::Scheduling, ""),
             RowKey::Token(Digest([7; 32])),
+            RowKey::Promise(JobId(3)),
             RowKey::Qos(QosId(3)),
             RowKey::Licence(ResourceId(16)),
             RowKey::Reservation(ReservationNo(2)),

@@ -5,7 +5,8 @@ use crate::pools::Scope;
 use crate::replica::whole_nodes;
 use crate::reservations::why_not_inside;
 use ephor_model::{Allocation, JobId, ReasonCode, ReservationNo, Span};
-use ephor_placement::{ClassId, Mark, NoFit, Placing, Slot};
+use ephor_placement::{ClassId, NoFit, Placing, Slot};
+use std::sync::Arc;
 
 impl Cycle {
     /// Places a job on the nodes of its reservation, as if the reservation were not there; what is left of it is kept
@@ -17,51 +18,53 @@ impl Cycle {
         class: ClassId,
         limit: Span,
         how: &Placing,
-        before: Mark,
-    ) -> Result<Allocation, CycleRefusal> {
-        let refuse = |cycle: &mut Self, text: String| {
-            cycle.note_for(id, ReasonCode::Reservation, text.into(), None);
-            let rows = cycle.book.rows_of_scope(&cycle.state, Scope::Reservation(no));
-            Err(rows
-                .first()
-                .map_or(CycleRefusal::NotNow("its reservation is gone".into()), |row| CycleRefusal::Pool(*row)))
+    ) -> Result<Arc<Allocation>, CycleRefusal> {
+        let (Some((entry, _)), Some(reservation)) = (self.state.element(id), self.state.reservations.get(&no)) else {
+            return Err(self.waits_inside(no));
         };
-        let Some(job) = self.state.element(id).map(|(entry, _)| entry.job.clone()) else {
-            return Err(CycleRefusal::Other("that job is not pending".into()));
-        };
-        let name = job.spec.reservation.clone().unwrap_or_default();
-        if let Some(text) = why_not_inside(&self.state, &job, &name, self.now, limit) {
-            return refuse(self, text);
+        let (job, reservation) = (entry.job.clone(), reservation.clone());
+        if let Some(text) = why_not_inside(&self.state, &job, &reservation.name, self.now, limit) {
+            return Err(self.refuse_inside(id, no, text));
         }
-        let Some(reservation) = self.state.reservations.get(&no).cloned() else {
-            return refuse(self, format!("its reservation '{name}' is gone"));
-        };
         let mut inside = how.clone();
         inside.only = Some(match &how.only {
             None => reservation.nodes.clone(),
             Some(only) => only.iter().copied().filter(|node| reservation.has(*node)).collect(),
         });
-        let cluster = &mut self.replica.cluster;
-        if let Some(kept) = self.kept.get(&no) {
-            cluster.lift(*kept);
+        let before = self.replica.cluster.savepoint();
+        if let Some(set_aside) = self.set_aside.get(&no) {
+            self.replica.cluster.lift(*set_aside);
         }
-        match cluster.try_start(id, class, self.now, limit, &inside, &mut self.work) {
-            Ok(allocation) => {
+        let placed = self.replica.cluster.try_start(id, class, self.now, limit, &inside, &mut self.work);
+        let drawn = match &placed {
+            Ok(allocation) => self.draw(id, allocation),
+            Err(_) => Ok(()),
+        };
+        let refused = match (placed, drawn) {
+            (Ok(allocation), Ok(())) => {
                 let (start, duration) = (reservation.start, reservation.end - reservation.start);
-                let whole = whole_nodes(&self.state, &reservation.nodes);
-                let slot = Slot { start, duration, allocation: whole, class };
-                let again = self.replica.cluster.reserve(&slot);
-                self.kept.insert(no, again);
-                Ok(allocation)
+                let whole = Arc::new(whole_nodes(&self.state, &reservation.nodes));
+                let again = self.replica.cluster.reserve(&Slot { start, duration, allocation: whole, class });
+                self.set_aside.insert(no, again);
+                return Ok(allocation);
             }
-            Err(why) => {
-                cluster.rollback(before);
-                match why {
-                    NoFit::NotNow(why) => refuse(self, format!("in reservation '{name}': {why}")),
-                    NoFit::Never(why) => refuse(self, format!("in reservation '{name}': {why}")),
-                    NoFit::Budget => Err(CycleRefusal::Budget),
-                }
-            }
-        }
+            (Ok(_), Err(full)) => Err(full),
+            (Err(NoFit::Budget), _) => Err(CycleRefusal::Budget),
+            (Err(NoFit::NotNow(why) | NoFit::Never(why)), _) => Ok(why),
+        };
+        self.replica.cluster.rollback(before);
+        let why = refused?;
+        Err(self.refuse_inside(id, no, format!("in reservation '{}': {why}", reservation.name)))
+    }
+
+    /// The refusal of a job that waits for its reservation.
+    pub(super) fn waits_inside(&mut self, no: ReservationNo) -> CycleRefusal {
+        let rows = self.book.rows_of_scope(&self.state, Scope::Reservation(no));
+        rows.first().map_or(CycleRefusal::NotNow("its reservation is gone".into()), |row| CycleRefusal::Pool(*row))
+    }
+
+    fn refuse_inside(&mut self, id: JobId, no: ReservationNo, text: String) -> CycleRefusal {
+        self.note_for(id, ReasonCode::Reservation, text.into(), None);
+        self.waits_inside(no)
     }
 }

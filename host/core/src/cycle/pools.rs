@@ -2,42 +2,33 @@
 
 use super::{Cycle, CycleRefusal};
 use crate::pools::{Draw, Scope};
-use ephor_model::{Allocation, JobId};
-use ephor_placement::Mark;
+use ephor_model::{Allocation, JobId, Span};
 use std::sync::Arc;
 
 impl Cycle {
-    /// Rows of the pools that a job draws on, where each has what the job asks for.
-    pub(super) fn pools_with_room(&mut self, id: JobId) -> Result<Arc<[u32]>, CycleRefusal> {
+    /// Whether each pool that a job draws on has what it asks for.
+    pub(super) fn pools_with_room(&mut self, id: JobId) -> Result<(), CycleRefusal> {
         let rows = self.pools_of(id);
-        if rows.is_empty() {
-            return Ok(rows);
-        }
-        let Some((entry, _)) = self.state.element(id) else { return Ok(rows) };
-        match self.book.lacking(&rows, &Draw::asked(&entry.job)) {
-            Some(row) => Err(CycleRefusal::Pool(row)),
-            None => Ok(rows),
-        }
-    }
-
-    /// Draws what a placed job holds in fact, which may be more than what it asked for at least. Where that is too
-    /// much, the placement is taken back.
-    pub(super) fn draw(
-        &mut self,
-        id: JobId,
-        rows: &[u32],
-        allocation: &Allocation,
-        before: Mark,
-    ) -> Result<(), CycleRefusal> {
         if rows.is_empty() {
             return Ok(());
         }
         let Some((entry, _)) = self.state.element(id) else { return Ok(()) };
-        let granted = self.replica.pending(id).map_or(ephor_model::Span(i64::MAX), |p| p.limit);
-        self.book.take(rows, &Draw::held(&entry.job, allocation, granted)).map_err(|row| {
-            self.replica.cluster.rollback(before);
-            CycleRefusal::Pool(row)
-        })
+        match self.book.lacking(&rows, &Draw::asked(&entry.job)) {
+            Some(row) => Err(CycleRefusal::Pool(row)),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws what a placed job holds in fact, which may be more than what it asked for at least. Where that is too much
+    /// nothing is drawn, and the caller takes the placement back.
+    pub(super) fn draw(&mut self, id: JobId, allocation: &Allocation) -> Result<(), CycleRefusal> {
+        let rows = self.pools_of(id);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let Some((entry, _)) = self.state.element(id) else { return Ok(()) };
+        let granted = self.replica.pending(id).map_or(Span(i64::MAX), |p| p.limit);
+        self.book.take(&rows, &Draw::held(&entry.job, allocation, granted)).map_err(CycleRefusal::Pool)
     }
 
     pub(super) fn explain_pool(&mut self, id: JobId, row: u32) {
@@ -72,5 +63,24 @@ impl Cycle {
             self.book.rows_of_scope(&self.state, Scope::Licence(*licence));
         }
         Ok(())
+    }
+
+    /// Rows of the pools that a job draws on, or how much of each it asks for.
+    pub(super) fn pools_cell(&mut self, name: &str, row: u32) -> Result<Vec<i64>, CycleRefusal> {
+        let id = self.job(row)?;
+        let rows = self.pools_of(id);
+        if name == "pools" {
+            return Ok(rows.iter().map(|r| i64::from(*r)).collect());
+        }
+        let gone = || CycleRefusal::Other(format!("the job of row {row} is gone"));
+        let (entry, _) = self.state.element(id).ok_or_else(gone)?;
+        let draw = Draw::asked(&entry.job);
+        Ok(rows.iter().filter_map(|r| self.book.pools().get(*r as usize)).map(|p| draw.of(p.metric)).collect())
+    }
+
+    pub(super) fn pool_cell(&self, name: &str, row: u32) -> Result<i64, CycleRefusal> {
+        let unknown = || CycleRefusal::Other(format!("table pools has no row {row}"));
+        let pool = self.book.pools().get(row as usize).ok_or_else(unknown)?;
+        Ok(if name == "used" { pool.used } else { pool.ceiling })
     }
 }

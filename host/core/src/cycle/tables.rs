@@ -1,7 +1,7 @@
 //! The tables of a cycle as integer columns.
 
+use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
-use crate::pools::Draw;
 use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
 
 const JOBS: &[&str] = &[
@@ -22,6 +22,7 @@ const JOBS: &[&str] = &[
     "gpu",
     "preemptible",
     "nice",
+    "promised",
 ];
 const ATTEMPTS: &[&str] = &[
     "job",
@@ -59,7 +60,7 @@ const QUEUES: &[&str] = &[
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
 const POOLS: &[&str] = &["used", "ceiling"];
-const EMPTY: [&str; 2] = ["devices", "reservations"];
+const RESERVATIONS: &[&str] = &["job", "start", "end", "nodes", "durable"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -82,7 +83,11 @@ impl Cycle {
                 self.hand_out_pools()?;
                 self.book.pools().len()
             }
-            t if EMPTY.contains(&t) => 0,
+            "devices" => self.devices().count(),
+            "reservations" => {
+                self.list_promises();
+                self.reservations.len()
+            }
             _ => return Err(unknown_table(table)),
         };
         Ok(rows as u32)
@@ -99,7 +104,11 @@ impl Cycle {
             "queues" => QUEUES,
             "nodes" => NODES,
             "pools" => POOLS,
-            t if EMPTY.contains(&t) => return Ok(Vec::new()),
+            "devices" => DEVICES,
+            "reservations" => {
+                self.list_promises();
+                RESERVATIONS
+            }
             _ => return Err(unknown_table(table)),
         };
         if !known.contains(&name) {
@@ -125,52 +134,10 @@ impl Cycle {
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
             "pools" => rows.iter().map(|r| self.pool_cell(name, *r)).collect(),
+            "devices" => self.device_column(name, rows),
+            "reservations" => rows.iter().map(|r| self.reservation_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
-    }
-
-    /// A column of lists: ends and values.
-    ///
-    /// # Errors
-    /// As for [`Self::column`].
-    pub fn ragged(&mut self, table: &str, name: &str, rows: &[u32]) -> Result<(Vec<u32>, Vec<i64>), CycleRefusal> {
-        self.spend(1 + rows.len() as u64)?;
-        let (mut ends, mut values) = (Vec::new(), Vec::new());
-        for row in rows {
-            match (table, name) {
-                ("attempts", "on-nodes") => {
-                    let attempt = self.attempt(*row)?;
-                    let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
-                    values.extend(nodes);
-                }
-                ("jobs", "pools" | "draws") => values.extend(self.pools_cell(name, *row)?),
-                _ => {
-                    let text = "the columns of lists are on-nodes of attempts, and pools and draws of jobs";
-                    return Err(CycleRefusal::Other(text.into()));
-                }
-            }
-            ends.push(values.len() as u32);
-        }
-        Ok((ends, values))
-    }
-
-    /// Rows of the pools that a job draws on, or how much of each it asks for.
-    fn pools_cell(&mut self, name: &str, row: u32) -> Result<Vec<i64>, CycleRefusal> {
-        let id = self.job(row)?;
-        let rows = self.pools_of(id);
-        if name == "pools" {
-            return Ok(rows.iter().map(|r| i64::from(*r)).collect());
-        }
-        let gone = || CycleRefusal::Other(format!("the job of row {row} is gone"));
-        let (entry, _) = self.state.element(id).ok_or_else(gone)?;
-        let draw = Draw::asked(&entry.job);
-        Ok(rows.iter().filter_map(|r| self.book.pools().get(*r as usize)).map(|p| draw.of(p.metric)).collect())
-    }
-
-    fn pool_cell(&self, name: &str, row: u32) -> Result<i64, CycleRefusal> {
-        let unknown = || CycleRefusal::Other(format!("table pools has no row {row}"));
-        let pool = self.book.pools().get(row as usize).ok_or_else(unknown)?;
-        Ok(if name == "used" { pool.used } else { pool.ceiling })
     }
 
     /// Gives every eligible job a row, so that whole columns have an order.
@@ -206,13 +173,14 @@ impl Cycle {
                     "mem" => total().get(ResourceId::MEM),
                     "gpu" => total().get(ResourceId::GPU),
                     "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
+                    "promised" => self.promised_start(id).map_or(-1, |at| at.0),
                     _ => job.spec.nice,
                 })
             })
             .collect()
     }
 
-    fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
+    pub(super) fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
         let unknown = || CycleRefusal::Other(format!("table attempts has no row {row}"));
         let job = self.attempt_rows().get(row as usize).ok_or_else(unknown)?;
         self.state.attempts.get(job).map(AsRef::as_ref).ok_or_else(unknown)

@@ -8,6 +8,7 @@ mod jobs;
 mod nodes;
 mod object_limits;
 mod objects;
+mod outlook;
 mod plan;
 mod policies;
 mod reservations;

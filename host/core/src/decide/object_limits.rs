@@ -53,6 +53,12 @@ pub(super) fn check_names(state: &State, objects: &Objects) -> Result<(), Refusa
     for qos in &objects.qos {
         let what = || format!("QOS '{}'", qos.name);
         [&qos.limits, &qos.per_user, &qos.per_account].into_iter().try_for_each(|l| check(what(), l))?;
+        let there =
+            |name: &String| state.account_by_name(name).is_some() || objects.accounts.iter().any(|a| a.name == *name);
+        if let Some(account) = qos.accounts.iter().find(|name| !there(name)) {
+            let text = format!("{} names account '{account}', which is not there", what());
+            return Err(Refusal::new(RefusalKind::NotFound, text));
+        }
     }
     Ok(())
 }

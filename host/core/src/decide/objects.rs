@@ -22,7 +22,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
     let accounts = plan_accounts(tx, objects.accounts)?;
     let users = plan_users(tx, objects.users, &accounts)?;
     let nodes = plan_nodes(tx, objects.nodes)?;
-    let wishes = reservations::plan(tx, objects.reservations)?;
+    let wishes = reservations::plan(tx, objects.reservations, &accounts)?;
     let mut tally = Tally::default();
     for (id, is) in licences {
         let change = Change::of(tx.state.licences.get(&id).map(|l| **l == is));
@@ -45,12 +45,15 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
         tally.note(tx, change, Event::UserSet { is });
     }
     for (id, name, features, extra) in nodes {
-        let same = tx.state.nodes.get(&id).map(|n| n.extra_features == features && n.extra_amounts == extra);
+        let before = tx.state.nodes.get(&id).cloned();
+        let same = before.as_ref().map(|n| n.extra_features == features && n.extra_amounts == extra);
         tally.note(tx, Change::of(same), Event::NodeSet { node: id, name, features, extra });
+        tx.break_promises_if_less(id, before.as_deref());
     }
     for (no, is) in wishes {
         let change = Change::of(tx.state.reservations.get(&no).map(|r| **r == is));
         tally.note(tx, change, Event::ReservationSet { reservation: no, is: Arc::new(is) });
+        tx.lift_promises_under(no);
     }
     Ok(Reply::Applied { created: tally.created, changed: tally.changed, unchanged: tally.unchanged })
 }
@@ -279,6 +282,7 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             if jobs > 0 {
                 return conflict(format!("node '{name}' still holds {jobs} jobs whose end is not known"));
             }
+            tx.break_promises(id);
             tx.emit(Event::NodeDeleted { node: id });
         }
         ObjectKind::Qos => {

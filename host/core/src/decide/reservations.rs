@@ -3,18 +3,50 @@
 use super::Tx;
 use super::objects::check_name;
 use crate::command::{NodeChoice, Refusal, RefusalKind, ReservationWish};
+use crate::event::Event;
+use crate::promise::LiftCause;
+use crate::records::Job;
+use crate::reservations;
 use crate::state::State;
-use ephor_model::{NodeId, Reservation, ReservationNo, Span, Timestamp, limits};
-use std::collections::BTreeMap;
+use ephor_model::{Account, AccountId, JobId, NodeId, Reservation, ReservationNo, Span, Timestamp, limits};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Tx<'_> {
+    /// Lifts the promises that a reservation was made over.
+    pub(super) fn lift_promises_under(&mut self, no: ReservationNo) {
+        let Some(reservation) = self.state.reservations.get(&no) else { return };
+        let promised = reservation.nodes.iter().filter_map(|node| self.state.derived.promised.get(node));
+        let jobs: BTreeSet<JobId> = promised.flat_map(|jobs| jobs.iter().copied()).collect();
+        for job in jobs {
+            let broken = self.state.promises.get(&job).is_some_and(|p| {
+                let may = |entry: &Job| reservations::allow(self.state, entry, &p.allocation, p.start, p.until);
+                !self.state.element(job).is_some_and(|(entry, _)| may(&entry.job))
+            });
+            if broken {
+                self.emit(Event::PromiseLifted { job, why: LiftCause::Reservation });
+            }
+        }
+    }
+}
 
 /// The reservations that are wished for, with their numbers. Each sees those before it.
-pub(super) fn plan(tx: &Tx<'_>, wished: Vec<ReservationWish>) -> Result<Vec<(ReservationNo, Reservation)>, Refusal> {
+pub(super) fn plan(
+    tx: &Tx<'_>,
+    wished: Vec<ReservationWish>,
+    coming: &[(AccountId, Account)],
+) -> Result<Vec<(ReservationNo, Reservation)>, Refusal> {
     let mut after: BTreeMap<ReservationNo, Reservation> =
         tx.state.reservations.iter().map(|(no, r)| (*no, (**r).clone())).collect();
     let mut next = tx.state.meta.next_reservation;
     let mut out = Vec::with_capacity(wished.len());
     for wish in wished {
         check_name("reservation", &wish.is.name)?;
+        let there =
+            |name: &String| tx.state.account_by_name(name).is_some() || coming.iter().any(|(_, a)| a.name == *name);
+        if let Some(account) = wish.is.accounts.iter().find(|name| !there(name)) {
+            let text = format!("reservation '{}' names account '{account}', which is not there", wish.is.name);
+            return Err(Refusal::new(RefusalKind::NotFound, text));
+        }
         let known = after.iter().find(|(_, r)| r.name == wish.is.name).map(|(no, r)| (*no, r.clone()));
         let no = known.as_ref().map_or(ReservationNo(next), |(no, _)| *no);
         let mut is = wish.is;
@@ -118,10 +150,6 @@ fn check(
             "nobody could use reservation '{name}': name users or accounts, or say that it is for maintenance"
         ));
     }
-    if let Some(account) = is.accounts.iter().find(|a| tx.state.account_by_name(a).is_none()) {
-        let text = format!("reservation '{name}' names account '{account}', which is not there");
-        return Err(Refusal::new(RefusalKind::NotFound, text));
-    }
     let clash = all.iter().find(|(other, r)| {
         **other != no && !r.maintenance && r.overlaps(is.start, is.end) && is.nodes.iter().any(|n| r.has(*n))
     });
@@ -129,14 +157,11 @@ fn check(
         return conflict(format!("reservation '{}' has some of the nodes of '{name}' at the same time", other.name));
     }
     // Jobs that run in it already are no hindrance to a change of it.
-    let inside = |job: &ephor_model::JobId| {
-        tx.state.find(*job).is_some_and(|(e, _)| e.job.spec.reservation.as_ref() == Some(name))
-    };
+    let inside = |job: &JobId| tx.state.find(*job).is_some_and(|(e, _)| e.job.spec.reservation.as_ref() == Some(name));
     let busy = is.nodes.iter().find_map(|node| {
         let held = tx.state.derived.held.get(node)?;
-        let runs_into = |job: &&ephor_model::JobId| {
-            !inside(job) && tx.state.attempts.get(*job).is_some_and(|a| a.expected_end > is.start)
-        };
+        let runs_into =
+            |job: &&JobId| !inside(job) && tx.state.attempts.get(*job).is_some_and(|a| a.expected_end > is.start);
         held.jobs.iter().find(runs_into).map(|job| (*node, *job))
     });
     match busy.filter(|_| !is.ignore_running) {

@@ -108,8 +108,10 @@ fn differing(draft: &Draft) -> Vec<String> {
         GpuRequest::PerNode(n) => put("gpus_per_node", true, n.to_string()),
         GpuRequest::PerTask(n) => put("gpus_per_task", true, n.to_string()),
         GpuRequest::Total(n) => put("gpus", true, n.to_string()),
+        GpuRequest::Share(n) => put("gpu_share", true, n.to_string()),
     }
-    put("gpu_type", r.gpu_type.is_some(), opt(&r.gpu_type));
+    put("gpu_type", !r.gpu_types.is_empty(), r.gpu_types.join("|"));
+    put("cpu_milli", r.cpu_milli.is_some(), r.cpu_milli.unwrap_or(0).to_string());
     put("features", !r.features.is_empty(), r.features.join("&"));
     put("node_list", !r.node_list.is_empty(), r.node_list.join(","));
     put("exclude", !r.exclude.is_empty(), r.exclude.join(","));

@@ -3,7 +3,7 @@
 use super::error::SubmitError;
 use super::gpu::{self, Asked};
 use super::option::{Given, JobOption};
-use super::quantity::{parse_count, parse_mib};
+use super::quantity::{parse_count, parse_mib, parse_milli};
 use super::{constraint, hostlist};
 use crate::limits;
 use crate::request::{MemRequest, Request};
@@ -31,7 +31,11 @@ impl RequestBuilder {
             }
             JobOption::Tasks => r.tasks = Some(parse_count(value, 1)?),
             JobOption::TasksPerNode => r.tasks_per_node = Some(parse_count(value, 1)?),
-            JobOption::CpusPerTask => r.cpus_per_task = parse_count(value, 1)?,
+            JobOption::CpusPerTask if value.contains('.') => match parse_milli(value)? {
+                0 => return Err(format!("'{value}' is no core at all; write at least 0.001")),
+                milli => r.set_cpu_milli(milli),
+            },
+            JobOption::CpusPerTask => (r.cpus_per_task, r.cpu_milli) = (parse_count(value, 1)?, None),
             JobOption::Mem => self.mem = Some(memory(value)?),
             JobOption::MemPerCpu => self.mem_per_cpu = Some(memory(value)?),
             JobOption::Gres => self.gpus.gres = Some(gpu::parse_gres(value)?),

@@ -109,7 +109,9 @@ impl HostDraft for Call<DraftCall> {
     }
 
     fn set_cpus_per_task(&mut self, _: This, cpus: u32) -> Result<Set> {
-        self.set(0, rules::cpus_per_task(cpus), |s| s.request.cpus_per_task = cpus)
+        self.set(0, rules::cpus_per_task(cpus), |s| {
+            (s.request.cpus_per_task, s.request.cpu_milli) = (cpus, None);
+        })
     }
 
     fn memory(&mut self, _: This) -> Result<Memory> {
@@ -136,25 +138,30 @@ impl HostDraft for Call<DraftCall> {
             GpuRequest::PerNode(n) => Gpus::PerNode(n),
             GpuRequest::PerTask(n) => Gpus::PerTask(n),
             GpuRequest::Total(n) => Gpus::Total(n),
+            GpuRequest::Share(n) => Gpus::Share(n),
         })
     }
 
-    fn gpu_type(&mut self, _: This) -> Result<Option<String>> {
-        self.base.work(1)?;
-        Ok(self.request().gpu_type.clone())
+    fn gpu_types(&mut self, _: This) -> Result<Vec<String>> {
+        self.base.work(1 + self.request().gpu_types.len() as u64)?;
+        Ok(self.request().gpu_types.clone())
     }
 
-    fn set_gpus(&mut self, _: This, gpus: Gpus, kind: Option<String>) -> Result<Set> {
-        let bytes = kind.as_ref().map_or(0, String::len);
+    fn set_gpus(&mut self, _: This, gpus: Gpus, types: Vec<String>) -> Result<Set> {
+        let bytes: usize = types.iter().map(|t| t.len() + size_of::<String>()).sum();
         let gpus = match gpus {
             Gpus::None => GpuRequest::None,
             Gpus::PerNode(n) => GpuRequest::PerNode(n),
             Gpus::PerTask(n) => GpuRequest::PerTask(n),
             Gpus::Total(n) => GpuRequest::Total(n),
+            Gpus::Share(n) => GpuRequest::Share(n),
             Gpus::Other(text) => return self.set(bytes + text.len(), Err(unknown("GPUs")), |_| {}),
         };
-        let complaint = rules::gpus(gpus, kind.as_deref());
-        self.set(bytes, complaint, |s| (s.request.gpus, s.request.gpu_type) = (gpus, kind))
+        let complaint = rules::gpus(gpus, &types);
+        self.set(bytes, complaint, |s| {
+            s.request.gpus = gpus;
+            s.request.set_gpu_types(types);
+        })
     }
 
     fn features(&mut self, _: This) -> Result<Vec<String>> {
