@@ -1,7 +1,7 @@
 //! GPUs in the tables of a cycle: devices, their kinds as numbers, and where jobs can and do run.
 
 use super::{Cycle, CycleRefusal};
-use ephor_model::NodeId;
+use ephor_model::{JobId, NodeId};
 use std::collections::BTreeSet;
 
 /// Columns of table `devices`.
@@ -11,6 +11,7 @@ pub(super) const DEVICES: &[&str] = &["node", "index", "kind", "free"];
 const LISTS: &[(&str, &str)] = &[
     ("attempts", "on-nodes"),
     ("reservations", "on-nodes"),
+    ("attempts", "gpu-kinds"),
     ("jobs", "gpu-kinds"),
     ("jobs", "could-use"),
     ("jobs", "placed"),
@@ -95,7 +96,10 @@ impl Cycle {
                     values.extend(parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
                 "pools" | "draws" => values.extend(self.pools_cell(name, *row)?),
-                "gpu-kinds" => values.extend(self.kinds_of(*row)?),
+                "gpu-kinds" => {
+                    let job = if table == "jobs" { self.job(*row)? } else { self.attempt(*row)?.key.job };
+                    values.extend(self.kinds_of(job)?);
+                }
                 "could-use" => {
                     let before = values.len();
                     values.extend(self.could_use(*row)?);
@@ -113,10 +117,9 @@ impl Cycle {
     }
 
     /// The kinds of GPU that will do for a job; none: any.
-    fn kinds_of(&self, row: u32) -> Result<Vec<i64>, CycleRefusal> {
-        let id = self.job(row)?;
+    fn kinds_of(&self, id: JobId) -> Result<Vec<i64>, CycleRefusal> {
         let Some((entry, _)) = self.state.element(id) else {
-            return Err(CycleRefusal::Other(format!("the job of row {row} is gone")));
+            return Err(CycleRefusal::Other(format!("job {id} is gone")));
         };
         Ok(entry.job.spec.request.gpu_types.iter().map(|kind| self.devices().kind(kind)).collect())
     }

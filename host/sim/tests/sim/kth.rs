@@ -7,7 +7,7 @@ use ephor_core::scheduler::FirstComeFirstServed;
 use ephor_sim::policies::Policies;
 use ephor_sim::report::{Heading, Report};
 use ephor_sim::settings::Settings;
-use ephor_sim::simulate::{Options, simulate};
+use ephor_sim::simulate::{Choice, Options, simulate};
 use ephor_sim::swf::Swf;
 use ephor_sim::workload::{Estimates, Workload};
 
@@ -67,10 +67,8 @@ fn the_policies_give_the_right_answers() {
         let options = Options {
             trace: trace.clone(),
             processors: Some(PROCESSORS),
-            scheduling: scheduling.into(),
-            priority: None,
-            estimates,
-            settings,
+            choice: Choice { scheduling: scheduling.into(), estimates, settings, ..Choice::default() },
+            ..Options::default()
         };
         let mut recorder = Recorder::default();
         let report = simulate(&options, &mut recorder).unwrap();
