@@ -143,6 +143,9 @@ impl Scheduler {
         work: u64,
         policy: &mut dyn Scheduling,
     ) -> Result<Plan, Fault> {
+        if self.replica.is_released_by(now) {
+            self.causes.push(Cause::Released);
+        }
         if self.incomplete {
             self.causes.push(Cause::Settings);
         }
@@ -205,10 +208,11 @@ impl Scheduling for FirstComeFirstServed {
     }
 }
 
-/// A job that can never run holds up nobody; any other refusal does.
+/// A job that can never run, or waits for its limits, holds up nobody; any other refusal does.
 fn stops_the_queue(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) | Outcome::Refused(CycleRefusal::Never(_)) => false,
+        Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => false,
+        Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Pool(_)) => false,
         Outcome::Refused(_) | Outcome::Untried => true,
     }
 }
