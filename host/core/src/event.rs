@@ -2,8 +2,8 @@
 
 use crate::records::{Fading, Job};
 use ephor_model::{
-    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
-    JobState, NodeId, NodeSpec, Queue, QueueId, ReasonCode, Slot, Timestamp, Uid, Usage, User,
+    Account, AccountId, Allocation, Amounts, AttemptKey, Dependency, Digest, EndCause, Epoch, Exit, Generation, Hold,
+    JobId, JobSpec, JobState, NodeId, NodeSpec, Queue, QueueId, ReasonCode, Slot, Timestamp, Uid, Usage, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -235,5 +235,34 @@ pub enum Event {
     TokenClosed {
         /// Digest of its secret.
         token: Digest,
+    },
+    /// A job or array is specified anew. What runs of it has the new time limit from its start on.
+    Modified {
+        /// First id.
+        job: JobId,
+        /// What it is now.
+        spec: Arc<JobSpec>,
+        /// Queue.
+        queue: QueueId,
+        /// Account.
+        account: AccountId,
+        /// Dependencies that are not decided.
+        waiting: Vec<Dependency>,
+        /// Whether one can never be satisfied.
+        never: bool,
+    },
+    /// A waiting element could no longer end before its deadline, and ended.
+    DeadlinePassed {
+        /// The element.
+        job: JobId,
+    },
+    /// The counterpart of an element in an array that it waits for ended.
+    ElementDecided {
+        /// The element.
+        job: JobId,
+        /// First id of the other array.
+        awaited: JobId,
+        /// Whether the dependency is satisfied; else the element never runs.
+        satisfied: bool,
     },
 }

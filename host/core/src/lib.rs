@@ -8,12 +8,14 @@ pub mod cycle;
 pub mod decide;
 pub mod event;
 mod fold;
+mod names;
 pub mod records;
 pub mod replica;
 pub mod roles;
 pub mod rows;
 pub mod scheduler;
 pub mod state;
+mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};

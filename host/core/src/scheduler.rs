@@ -47,7 +47,8 @@ impl Scheduler {
                 Event::HoldSet { job, .. } | Event::Requeued { job } | Event::DependencyDecided { job, .. } => {
                     Cause::Arrived(*job)
                 }
-                Event::Ended { .. } | Event::CancelledPending { .. } => Cause::Released,
+                Event::ElementDecided { job, .. } => Cause::Arrived(*job),
+                Event::Ended { .. } | Event::CancelledPending { .. } | Event::DeadlinePassed { .. } => Cause::Released,
                 Event::NodeRegistered { .. } | Event::NodeResumed { .. } | Event::NodeSet { .. } => Cause::Nodes,
                 _ => Cause::Settings,
             });

@@ -4,7 +4,9 @@
 
 pub mod allocation;
 pub mod array;
+pub mod change;
 pub mod cluster;
+pub mod constraint;
 pub mod id;
 pub mod job;
 pub mod limits;
@@ -18,7 +20,9 @@ pub mod time;
 
 pub use allocation::{Allocation, AllocationPart};
 pub use array::ArraySpec;
+pub use change::{Changes, Field};
 pub use cluster::{Account, Identity, Queue, QueueState, User};
+pub use constraint::{Constraint, Features};
 pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QueueId, Uid};
 pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Owner, Payload};
 pub use node::{Device, NodeSpec};

@@ -1,5 +1,6 @@
 //! What a job asks for, as typed numbers: nodes, tasks, cores, memory, GPUs, features.
 
+use crate::constraint::Constraint;
 use crate::resource::{Amounts, ResourceId};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,8 @@ pub struct Request {
     pub exclude: Vec<String>,
     /// Whether the nodes may be shared with other jobs.
     pub exclusive: bool,
+    /// What is demanded of the nodes' features beyond `features`.
+    pub constraint: Option<Constraint>,
 }
 
 impl Default for Request {
@@ -73,6 +76,7 @@ impl Default for Request {
             node_list: Vec::new(),
             exclude: Vec::new(),
             exclusive: false,
+            constraint: None,
         }
     }
 }
@@ -81,6 +85,27 @@ impl Request {
     /// Tasks in all, at the fewest nodes.
     pub fn task_count(&self) -> u32 {
         self.tasks.unwrap_or_else(|| self.tasks_per_node.unwrap_or(1).saturating_mul(self.nodes_min))
+    }
+
+    /// How the parts of the request contradict each other; `None`: they do not.
+    pub fn contradiction(&self) -> Option<String> {
+        let counted = self.constraint.as_ref().map_or(0, Constraint::counted);
+        if counted == 0 {
+            return None;
+        }
+        if counted > self.nodes_min {
+            return Some(format!(
+                "the constraint names {counted} nodes, and the job asks for {} with -N",
+                self.nodes_min
+            ));
+        }
+        // What a node contributes would decide which of them to count, and that depends on all the others.
+        let sums = self.tasks.is_some() || matches!(self.gpus, GpuRequest::Total(_));
+        sums.then(|| {
+            "a constraint that counts nodes needs tasks and GPUs for each node: --ntasks-per-node and --gpus-per-node in \
+             place of --ntasks and --gpus"
+                .into()
+        })
     }
 
     /// Cores in all, at the fewest nodes.

@@ -52,6 +52,8 @@ vocabulary! {
         Preempted = "PREEMPTED", "PR";
         /// Ended by the kernel for memory.
         OutOfMemory = "OUT_OF_MEMORY", "OOM";
+        /// Could no longer end before its deadline, and did not start.
+        Deadline = "DEADLINE", "DL";
     }
 }
 
@@ -105,6 +107,8 @@ vocabulary! {
         Policy = "Policy", "Policy";
         /// Its node is silent: what became of it is not known.
         NodeSilent = "NodeSilent", "NodeSilent";
+        /// It could no longer end before its deadline.
+        DeadLine = "DeadLine", "DeadLine";
     }
 }
 

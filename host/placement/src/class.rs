@@ -4,6 +4,7 @@ use crate::bits::Bits;
 use crate::cluster::Cluster;
 use crate::demand::Demand;
 use crate::fit::{Fit, Fitting};
+use crate::groups::{self, Groups};
 use crate::need::{ClassId, Need};
 use crate::node::Node;
 use crate::place::Room;
@@ -48,6 +49,8 @@ pub(crate) struct Class {
     pub asks: String,
     /// For each shape: the request in its columns, where nodes of the shape can serve.
     pub fittings: Vec<Option<Fitting>>,
+    /// For each shape: the groups of the constraint that its nodes satisfy.
+    pub groups: Vec<Groups>,
     /// Nodes that are up and, when empty, have room for a useful part.
     pub eligible: Bits,
     /// The verdict, and the revision of the nodes that it was reached on.
@@ -64,6 +67,7 @@ impl Class {
             demand: Demand::of(&need.request, required.len()),
             asks: wording::request(&need.request),
             fittings: Vec::new(),
+            groups: Vec::new(),
             eligible: Bits::default(),
             verdict: Memo::default(),
             refused: Memo::default(),
@@ -74,6 +78,7 @@ impl Class {
     pub fn add_shape(&mut self, shape: &Shape) {
         let fitting = self.demand.as_ref().ok().and_then(|demand| Fitting::of(&self.need, demand, shape));
         self.fittings.push(fitting);
+        self.groups.push(groups::of_shape(self.need.request.constraint.as_ref(), shape));
     }
 
     /// What a node with that much free has room for.

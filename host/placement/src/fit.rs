@@ -38,6 +38,10 @@ impl Fitting {
         if need.features().any(|f| shape.features.binary_search(f).is_err()) {
             return None;
         }
+        let nodes = u32::try_from(demand.fewest).unwrap_or(u32::MAX);
+        if need.request.constraint.as_ref().is_some_and(|c| !c.admits(&shape.features, nodes)) {
+            return None;
+        }
         let (per_task, per_node) = (need.request.per_task(), need.request.per_node());
         let mut draws: SmallVec<[Draw; 2]> = SmallVec::new();
         for (id, _) in per_task.iter().chain(per_node.iter()).filter(|(id, _)| *id != ResourceId::GPU) {

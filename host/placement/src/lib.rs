@@ -37,6 +37,7 @@ mod earliest;
 mod explain;
 mod facts;
 mod fit;
+mod groups;
 mod need;
 mod node;
 mod place;

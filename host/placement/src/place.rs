@@ -1,6 +1,6 @@
 //! From a class and a window of time to an allocation: which nodes have room, in which order they are taken.
 
-use crate::choose::{Item, Pick, choose};
+use crate::choose::{Item, Pick};
 use crate::class::Class;
 use crate::cluster::Cluster;
 use crate::demand::Demand;
@@ -87,7 +87,7 @@ impl Cluster {
     ) -> Result<Result<Allocation, Room>, NoFit> {
         let (class, demand) = self.class(class)?;
         let wishes = Wishes::of(how);
-        let any_one = demand.most == 1 && demand.required == 0 && wishes.none();
+        let any_one = demand.most == 1 && demand.required == 0 && wishes.none() && !class.has_groups();
         let mut found: Vec<Candidate> = Vec::new();
         let mut room = Room::default();
         for id in nodes.iter().copied() {
@@ -111,7 +111,8 @@ impl Cluster {
         let Some(required) = self.required(class) else { return Ok(Err(room)) };
         let item = |c: &Candidate| Item { fit: c.fit, required: required.contains(&c.node) };
         let items: Vec<Item> = found.iter().map(item).collect();
-        let Some(picks) = choose(demand, &items, work)? else { return Ok(Err(room)) };
+        let groups = |i: usize| class.groups[self.nodes[found[i].node.0 as usize].shape.0 as usize];
+        let Some(picks) = class.pick(demand, &items, groups, work)? else { return Ok(Err(room)) };
         let mut allocation = Allocation::default();
         for pick in picks {
             let node = found[pick.index].node;

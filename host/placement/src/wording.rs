@@ -1,5 +1,6 @@
 //! Numbers of nodes, cores and GPUs in words for people.
 
+use ephor_model::constraint::Constraint;
 use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::ResourceId;
 
@@ -61,6 +62,12 @@ pub(crate) fn request(request: &Request) -> String {
         GpuRequest::PerNode(n) => parts.push(format!("{} on each node", gpus(n))),
         GpuRequest::PerTask(n) => parts.push(format!("{} for each task", gpus(n))),
         GpuRequest::Total(n) => parts.push(format!("{} in all", gpus(n))),
+    }
+    match &request.constraint {
+        None => {}
+        Some(each @ Constraint::Each(_)) => parts.push(format!("on nodes with {each}")),
+        Some(same @ Constraint::Same(_)) => parts.push(format!("on nodes that all have the same of {same}")),
+        Some(counts @ Constraint::Counts(_)) => parts.push(format!("with {counts} among its nodes")),
     }
     if request.exclusive {
         parts.push("nodes not shared".to_owned());

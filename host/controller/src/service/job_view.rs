@@ -3,8 +3,8 @@
 use ephor_core::records::JobEntry;
 use ephor_core::scheduler::Notes;
 use ephor_core::{Element, Job, State};
-use ephor_model::{ArraySpec, Hold, JobId, JobState, ReasonCode, ResourceId, Timestamp};
-use ephor_proto::convert::request_to_wire;
+use ephor_model::{ArraySpec, DependencyKind, Hold, JobId, JobState, ReasonCode, ResourceId, Timestamp};
+use ephor_proto::convert::{dependencies_to_wire, request_to_wire};
 use ephor_proto::v1;
 use ephor_store::HistoryJob;
 
@@ -53,10 +53,10 @@ impl Source<'_> {
             Hold::Admin => return (ReasonCode::JobHeldAdmin, String::new()),
             Hold::None => {}
         }
-        if job.never {
+        if job.never || element.never {
             return (ReasonCode::DependencyNeverSatisfied, String::new());
         }
-        if !job.waiting.is_empty() {
+        if job.keeps_waiting(element) {
             return (ReasonCode::Dependency, open_dependencies(self.state, job));
         }
         if element.eligible.is_some_and(|at| at > self.now) {
@@ -110,11 +110,7 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         stdout: record.stdout.unwrap_or_else(|| default_output.to_owned()),
         stderr: record.stderr.unwrap_or_default(),
         command: record.command,
-        dependencies: record
-            .dependencies
-            .iter()
-            .map(|d| v1::Dependency { kind: d.kind.name().into(), job: d.job.0 })
-            .collect(),
+        dependencies: dependencies_to_wire(&record.dependencies),
         begin: record.begin.map(|t| t.0),
         cpu_ms: record.usage.cpu_ms,
         peak_mem_mib: record.usage.peak_mem_mib,
@@ -122,12 +118,16 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         comment: record.comment,
         charge: record.charge,
         requeue: record.requeue.unwrap_or(false),
+        deadline: record.deadline.map(|t| t.0),
     }
 }
 
 /// The dependencies that are open, in words.
 pub(super) fn open_dependencies(state: &State, job: &Job) -> String {
     let open = job.waiting.iter().take(10).map(|d| {
+        if d.kind == DependencyKind::Singleton {
+            return format!("jobs named '{}' that were submitted before", job.spec.name);
+        }
         let what = state.element(d.job).map_or("gone", |(_, e)| e.state.name());
         format!("{} of job {} ({what})", d.kind.name(), state.display_id(d.job))
     });

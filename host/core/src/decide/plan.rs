@@ -61,7 +61,8 @@ fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool 
     *more += 1;
     let throttle = entry.job.spec.array.as_ref().and_then(|a| a.throttle);
     let below_throttle = throttle.is_none_or(|most| entry.running + *more <= most);
-    eligible && queue_starts && below_throttle && !tx.state.attempts.contains_key(&id)
+    let in_time = entry.job.spec.latest_start().is_none_or(|latest| tx.at <= latest);
+    eligible && in_time && queue_starts && below_throttle && !tx.state.attempts.contains_key(&id)
 }
 
 fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeSet<u32>) -> bool {

@@ -1,10 +1,10 @@
 //! Takes jobs that admission let through.
 
-use super::Tx;
+use super::{Tx, dependencies};
 use crate::command::{Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use crate::records::Job;
-use ephor_model::{AccountId, Dependency, DependencyKind, Digest, JobId, JobSpec, JobState, QueueId, limits};
+use ephor_model::{AccountId, Digest, JobId, JobSpec, QueueId, Span, limits};
 use std::sync::Arc;
 
 pub(super) fn submit(
@@ -12,17 +12,19 @@ pub(super) fn submit(
     spec: Arc<JobSpec>,
     script: Option<Digest>,
     environment: Digest,
-    known_ends: &[(JobId, JobState)],
+    known_ends: &dependencies::KnownEnds,
 ) -> Result<Reply, Refusal> {
-    let (queue, account) = check(tx, &spec)?;
-    let (waiting, never) = open_dependencies(tx, &spec, known_ends)?;
+    let (queue, account) = check(tx, &spec, None)?;
+    let (waiting, never) = dependencies::open(tx, &spec, known_ends)?;
     let id = JobId(tx.state.meta.next_job.max(1));
     let job = Job { id, spec, queue, account, submitted: tx.at, script, environment, waiting, never };
     tx.emit(Event::Submitted { job: Arc::new(job) });
+    tx.settle_elements(id);
     Ok(Reply::Job(id))
 }
 
-fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
+/// Checks a new job, or one that is to change from `was`.
+pub(super) fn check(tx: &Tx<'_>, spec: &JobSpec, was: Option<&Job>) -> Result<(QueueId, AccountId), Refusal> {
     let invalid = |text: String| Refusal::new(RefusalKind::Invalid, text);
     let Some((queue, found)) = tx.state.queue_by_name(&spec.queue) else {
         let names: Vec<_> = tx.state.queues.values().map(|q| q.name.as_str()).collect();
@@ -34,7 +36,8 @@ fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
             },
         ));
     };
-    if !found.state.takes() {
+    // A job that is in a queue already may still be changed after the queue was closed.
+    if !found.state.takes() && was.is_none_or(|job| job.queue != queue) {
         let text = format!("queue '{}' takes no jobs now: it is {:?}", found.name, found.state).to_lowercase();
         return Err(Refusal::new(RefusalKind::Conflict, text));
     }
@@ -62,53 +65,22 @@ fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
     {
         return Err(invalid(format!("{} nodes are above the {max} of queue '{}'", spec.request.nodes_min, found.name)));
     }
+    if let Some(deadline) = spec.deadline.filter(|_| spec.latest_start().is_some_and(|latest| latest < tx.at)) {
+        let limit = spec.time_limit.unwrap_or(Span(0)).to_clock();
+        let left = Span((deadline - tx.at).0.max(0)).to_clock();
+        return Err(invalid(format!(
+            "with a time limit of {limit} the job cannot end before its deadline, {left} from now"
+        )));
+    }
     let count = spec.count();
     if count > limits::ARRAY_ELEMENTS {
         return Err(invalid(format!("an array of {count} elements is above {}", limits::ARRAY_ELEMENTS)));
     }
     let live = tx.state.derived.unfinished + u64::from(count);
-    if live > limits::LIVE_JOBS as u64 {
+    if was.is_none() && live > limits::LIVE_JOBS as u64 {
         let text =
             format!("the cluster holds at most {} unfinished jobs; try again when some ended", limits::LIVE_JOBS);
         return Err(Refusal::new(RefusalKind::Limit, text));
     }
     Ok((queue, account))
-}
-
-/// The dependencies that are still open, and whether one can never be satisfied.
-fn open_dependencies(
-    tx: &Tx<'_>,
-    spec: &JobSpec,
-    known_ends: &[(JobId, JobState)],
-) -> Result<(Vec<Dependency>, bool), Refusal> {
-    let mut waiting = Vec::new();
-    let mut met = 0usize;
-    let mut impossible = 0usize;
-    for dependency in &spec.dependencies {
-        let outcome = if tx.state.find(dependency.job).is_some() {
-            tx.outcome(*dependency)
-        } else if let Some((_, end)) = known_ends.iter().find(|(id, _)| *id == dependency.job) {
-            Some(match dependency.kind {
-                DependencyKind::After | DependencyKind::AfterAny => true,
-                DependencyKind::AfterOk => *end == JobState::Completed,
-                DependencyKind::AfterNotOk => *end != JobState::Completed,
-            })
-        } else {
-            let text = format!("the job depends on job {}, which is not known here", dependency.job);
-            return Err(Refusal::new(RefusalKind::NotFound, text));
-        };
-        match outcome {
-            None => waiting.push(*dependency),
-            Some(true) => met += 1,
-            Some(false) => impossible += 1,
-        }
-    }
-    Ok(match spec.dependency_any {
-        true if met > 0 => (Vec::new(), false),
-        true => {
-            let never = waiting.is_empty() && impossible > 0;
-            (waiting, never)
-        }
-        false => (waiting, impossible > 0),
-    })
 }

@@ -86,7 +86,8 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("nice", s.nice != 0, s.nice.to_string());
     put("hold", s.hold, "yes".into());
     put("begin", s.begin.is_some(), s.begin.map(|t| t.to_iso(Span(0))).unwrap_or_default());
-    let dependencies: Vec<String> = s.dependencies.iter().map(|d| format!("{}:{}", d.kind.name(), d.job)).collect();
+    put("deadline", s.deadline.is_some(), s.deadline.map(|t| t.to_iso(Span(0))).unwrap_or_default());
+    let dependencies: Vec<String> = s.dependencies.iter().map(ToString::to_string).collect();
     put("depends", !dependencies.is_empty(), dependencies.join(if s.dependency_any { "?" } else { "," }));
     put("requeue", s.requeue.is_some(), s.requeue.unwrap_or_default().to_string());
     put("array", s.array.is_some(), s.array.as_ref().map(ToString::to_string).unwrap_or_default());
@@ -108,6 +109,7 @@ fn differing(draft: &Draft) -> Vec<String> {
     }
     put("gpu_type", r.gpu_type.is_some(), opt(&r.gpu_type));
     put("features", !r.features.is_empty(), r.features.join("&"));
+    put("constraint", r.constraint.is_some(), r.constraint.as_ref().map(ToString::to_string).unwrap_or_default());
     put("node_list", !r.node_list.is_empty(), r.node_list.join(","));
     put("exclude", !r.exclude.is_empty(), r.exclude.join(","));
     put("exclusive", r.exclusive, "yes".into());

@@ -5,13 +5,13 @@
 //! the script. Nothing here reads a file or a clock: whoever calls brings both.
 
 mod assemble;
-mod constraint;
 mod dependency;
 pub mod directive;
 mod environment;
 mod error;
 mod gpu;
 pub mod hostlist;
+mod modify;
 mod names;
 pub mod option;
 mod quantity;
@@ -22,6 +22,7 @@ mod table;
 mod cases;
 
 pub use error::{Place, SubmitError};
+pub use modify::{changes, is_changeable};
 pub use option::{Dialect, Given, JobOption, OptionDef, Takes};
 pub use quantity::parse_mib;
 pub use table::OPTIONS;

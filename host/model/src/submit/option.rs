@@ -35,6 +35,7 @@ pub enum JobOption {
     Exclude,
     Exclusive,
     Begin,
+    Deadline,
     Hold,
     Nice,
     Requeue,

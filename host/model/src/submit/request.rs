@@ -2,9 +2,10 @@
 
 use super::error::SubmitError;
 use super::gpu::{self, Asked};
+use super::hostlist;
 use super::option::{Given, JobOption};
 use super::quantity::{parse_count, parse_mib};
-use super::{constraint, hostlist};
+use crate::constraint::Constraint;
 use crate::limits;
 use crate::request::{MemRequest, Request};
 
@@ -38,7 +39,7 @@ impl RequestBuilder {
             JobOption::Gpus => self.gpus.total = Some(gpu::parse(value)?),
             JobOption::GpusPerNode => self.gpus.per_node = Some(gpu::parse(value)?),
             JobOption::GpusPerTask => self.gpus.per_task = Some(gpu::parse(value)?),
-            JobOption::Constraint => r.features = constraint::parse(value)?,
+            JobOption::Constraint => (r.features, r.constraint) = Constraint::parse(value)?,
             JobOption::NodeList => r.node_list = nodes_by_name(value)?,
             JobOption::Exclude => r.exclude = nodes_by_name(value)?,
             JobOption::Exclusive => r.exclusive = true,
@@ -64,6 +65,10 @@ impl RequestBuilder {
             )));
         }
         r.nodes_min = r.nodes_min.max(listed);
+        if !self.nodes_given && r.tasks.is_none() {
+            // Counted nodes are asked for by being counted.
+            r.nodes_min = r.nodes_min.max(r.constraint.as_ref().map_or(0, Constraint::counted));
+        }
         if let Some(both) = r.node_list.iter().find(|n| r.exclude.contains(n)) {
             return Err(SubmitError::new(format!("{both} is both in --nodelist and in --exclude")));
         }
@@ -80,6 +85,9 @@ impl RequestBuilder {
             )));
         }
         gpu::settle(self.gpus, r).map_err(SubmitError::new)?;
+        if let Some(why) = r.contradiction() {
+            return Err(SubmitError::new(why));
+        }
         Ok(self.request)
     }
 }

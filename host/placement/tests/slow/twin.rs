@@ -2,6 +2,7 @@
 
 use super::brute::{self, Choice, Offer};
 use ephor_model::allocation::{Allocation, AllocationPart};
+use ephor_model::constraint::{Constraint, Features};
 use ephor_model::id::{JobId, NodeId};
 use ephor_model::request::{GpuRequest, Request};
 use ephor_model::resource::{Amounts, ResourceId};
@@ -43,8 +44,25 @@ impl Twin {
         let nodes = self.nodes.iter().filter(|(id, view)| {
             view.up && how.only.as_ref().is_none_or(|only| only.contains(id)) && suits(need, view)
         });
-        let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how)).collect();
-        brute::choose(&need.request, offers)
+        let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how));
+        let offers: Vec<Offer> = offers.collect();
+        let has = |offer: &Offer, wanted: &Features| holds(wanted, &self.nodes[&offer.node].features);
+        match &need.request.constraint {
+            Some(Constraint::Each(each)) => {
+                let some = offers.into_iter().filter(|offer| has(offer, each)).collect();
+                brute::choose(&need.request, some, &|_| true)
+            }
+            Some(Constraint::Same(alternatives)) => alternatives.iter().find_map(|one| {
+                let some = offers.iter().filter(|offer| has(offer, one)).cloned().collect();
+                brute::choose(&need.request, some, &|_| true)
+            }),
+            Some(Constraint::Counts(counts)) => {
+                let wanted: Vec<&Features> =
+                    counts.iter().flat_map(|(one, n)| std::iter::repeat_n(one, *n as usize)).collect();
+                brute::choose(&need.request, offers, &|set| assigned(&wanted, set, &has))
+            }
+            None => brute::choose(&need.request, offers, &|_| true),
+        }
     }
 
     /// The earliest time by trying each.
@@ -122,6 +140,24 @@ impl Twin {
         }
         key.push(i64::from(same(&now)));
         Some(Offer { node: id, tasks, gpus: gpus as u32, required: request.node_list.contains(&view.name), key })
+    }
+}
+
+/// Whether each wish can have an offer of its own, by trying all ways.
+fn assigned(wanted: &[&Features], set: &[&Offer], has: &dyn Fn(&Offer, &Features) -> bool) -> bool {
+    let Some((first, others)) = wanted.split_first() else { return true };
+    (0..set.len()).any(|i| {
+        let mut rest = set.to_vec();
+        let offer = rest.remove(i);
+        has(offer, first) && assigned(others, &rest, has)
+    })
+}
+
+fn holds(wanted: &Features, features: &[String]) -> bool {
+    match wanted {
+        Features::Has(name) => features.contains(name),
+        Features::All(parts) => !parts.iter().any(|part| !holds(part, features)),
+        Features::Any(parts) => parts.iter().filter(|part| holds(part, features)).count() > 0,
     }
 }
 

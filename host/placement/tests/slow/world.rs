@@ -1,5 +1,6 @@
 //! Random nodes, requests and histories. Small, so that things often nearly fit.
 
+use ephor_model::constraint::Constraint;
 use ephor_model::id::NodeId;
 use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::ResourceId;
@@ -77,7 +78,23 @@ fn node() -> impl Strategy<Value = NodeView> {
 }
 
 fn features() -> impl Strategy<Value = Vec<String>> {
-    subsequence(vec!["x".to_owned(), "y".to_owned()], 0..=2)
+    subsequence(vec!["x".to_owned(), "y".to_owned(), "z".to_owned()], 0..=3)
+}
+
+fn constraint() -> impl Strategy<Value = Option<Constraint>> {
+    let texts = vec![
+        "x|y",
+        "(x&y)|z",
+        "[x|y]",
+        "[x|(y&z)]",
+        "[z|y|x]",
+        "x*1",
+        "x*2",
+        "[x*1&y*1]",
+        "[(x|y)*1&x*1]",
+        "[x*2&z*1]",
+    ];
+    prop_oneof![3 => Just(None), 2 => select(texts).prop_map(|text| Constraint::parse(text).expect("a constraint").1)]
 }
 
 fn few_features() -> impl Strategy<Value = Vec<String>> {
@@ -105,8 +122,8 @@ fn need() -> impl Strategy<Value = Need> {
     ];
     let kind = prop::option::of(select(vec!["a", "b"]).prop_map(str::to_owned));
     let names = (few_names(), few_names());
-    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15)).prop_map(
-        |(counts, mem, gpus, gpu_type, features, queue_features, (node_list, exclude), exclusive)| {
+    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15), constraint()).prop_map(
+        |(counts, mem, gpus, gpu_type, features, queue_features, (node_list, exclude), exclusive, constraint)| {
             let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
             let request = Request {
                 nodes_min,
@@ -121,6 +138,7 @@ fn need() -> impl Strategy<Value = Need> {
                 node_list,
                 exclude,
                 exclusive,
+                constraint,
             };
             Need { request, queue_features }
         },
