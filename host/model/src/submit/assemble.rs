@@ -11,8 +11,9 @@ use crate::limits;
 use crate::time::{Span, Timestamp};
 
 /// Options that say the same thing in different ways: one of them on the command line replaces all of the script's.
-const FAMILIES: [&[JobOption]; 3] = [
-    &[JobOption::Mem, JobOption::MemPerCpu],
+const FAMILIES: [&[JobOption]; 4] = [
+    &[JobOption::Mem, JobOption::MemPerCpu, JobOption::MemPerGpu],
+    &[JobOption::CpusPerTask, JobOption::CpusPerGpu],
     &[JobOption::Gres, JobOption::Gpus, JobOption::GpusPerNode, JobOption::GpusPerTask],
     &[JobOption::Requeue, JobOption::NoRequeue],
 ];

@@ -14,6 +14,7 @@ pub mod hostlist;
 mod modify;
 mod names;
 pub mod option;
+mod per_gpu;
 mod quantity;
 mod request;
 mod table;

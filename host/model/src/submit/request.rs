@@ -4,6 +4,7 @@ use super::error::SubmitError;
 use super::gpu::{self, Asked};
 use super::hostlist;
 use super::option::{Given, JobOption};
+use super::per_gpu::{self, PerGpu};
 use super::quantity::{parse_count, parse_mib};
 use crate::constraint::Constraint;
 use crate::limits;
@@ -17,6 +18,8 @@ pub struct RequestBuilder {
     mem: Option<u64>,
     mem_per_cpu: Option<u64>,
     gpus: Asked,
+    per_gpu: PerGpu,
+    cpus_given: bool,
 }
 
 impl RequestBuilder {
@@ -32,7 +35,13 @@ impl RequestBuilder {
             }
             JobOption::Tasks => r.tasks = Some(parse_count(value, 1)?),
             JobOption::TasksPerNode => r.tasks_per_node = Some(parse_count(value, 1)?),
-            JobOption::CpusPerTask => r.cpus_per_task = parse_count(value, 1)?,
+            JobOption::CpusPerTask => {
+                r.cpus_per_task = parse_count(value, 1)?;
+                self.cpus_given = true;
+            }
+            JobOption::CpusPerGpu => self.per_gpu.cpus = Some(parse_count(value, 1)?),
+            JobOption::MemPerGpu => self.per_gpu.mem = Some(memory(value)?),
+            JobOption::TasksPerGpu => self.per_gpu.tasks = Some(parse_count(value, 1)?),
             JobOption::Mem => self.mem = Some(memory(value)?),
             JobOption::MemPerCpu => self.mem_per_cpu = Some(memory(value)?),
             JobOption::Gres => self.gpus.gres = Some(gpu::parse_gres(value)?),
@@ -85,6 +94,10 @@ impl RequestBuilder {
             )));
         }
         gpu::settle(self.gpus, r).map_err(SubmitError::new)?;
+        per_gpu::settle(&self.per_gpu, r, self.cpus_given).map_err(SubmitError::new)?;
+        if r.task_count() > limits::TASKS {
+            return Err(SubmitError::new(format!("{} tasks are more than {}", r.task_count(), limits::TASKS)));
+        }
         if let Some(why) = r.contradiction() {
             return Err(SubmitError::new(why));
         }

@@ -37,6 +37,9 @@ pub const OPTIONS: &[OptionDef] = &[
     def(O::Gpus, Some('G'), "gpus", Value("[TYPE:]N"), "GPUs in all"),
     def(O::GpusPerNode, None, "gpus-per-node", Value("[TYPE:]N"), "GPUs on each node"),
     def(O::GpusPerTask, None, "gpus-per-task", Value("[TYPE:]N"), "GPUs for each task"),
+    def(O::CpusPerGpu, None, "cpus-per-gpu", Value("N"), "Cores for each GPU"),
+    def(O::MemPerGpu, None, "mem-per-gpu", Value("SIZE"), "Memory for each GPU"),
+    def(O::TasksPerGpu, None, "ntasks-per-gpu", Value("N"), "Tasks for each GPU"),
     def(O::Gres, None, "gres", Value("gpu[:TYPE][:N]"), "GPUs on each node, in Slurm's words"),
     def(O::Constraint, Some('C'), "constraint", Value("FEATURES"), "Features of the nodes: a&b, a|b, [a|b] (all the same), [a*2&b*1] (so many of each)"),
     def(O::NodeList, Some('w'), "nodelist", Value("NODES"), "Nodes that must be part of it: n[1-3,5]"),
@@ -65,10 +68,10 @@ pub const OPTIONS: &[OptionDef] = &[
 #[rustfmt::skip]
 pub(super) const NOT_YET: &[&str] = &[
     "acctg-freq", "batch", "bb", "bbf", "cluster-constraint", "clusters", "container", "contiguous", "core-spec",
-    "cores-per-socket", "cpu-freq", "cpus-per-gpu", "delay-boot", "distribution", "export-file",
+    "cores-per-socket", "cpu-freq", "delay-boot", "distribution", "export-file",
     "extra-node-info", "get-user-env", "gid", "gpu-bind", "gpu-freq", "gpus-per-socket", "gres-flags", "hint",
     "ignore-pbs", "kill-on-invalid-dep", "licenses", "mail-type", "mail-user", "mcs-label", "mem-bind",
-    "mem-per-gpu", "mincpus", "network", "no-kill", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-socket",
+    "mincpus", "network", "no-kill", "ntasks-per-core", "ntasks-per-socket",
     "overcommit", "oversubscribe", "parsable", "power", "prefer", "priority", "profile", "propagate", "quiet",
     "reboot", "reservation", "signal", "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec",
     "threads-per-core", "time-min", "tmp", "tres-per-task", "uid", "use-min-nodes", "verbose", "wait",
