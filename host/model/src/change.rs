@@ -27,11 +27,12 @@ pub enum Field {
     Exclude,
     Exclusive,
     Throttle,
+    Topology,
 }
 
 impl Field {
     /// All of them with the names that clients use.
-    pub const NAMES: [(Self, &'static str); 21] = [
+    pub const NAMES: [(Self, &'static str); 22] = [
         (Self::Queue, "queue"),
         (Self::Account, "account"),
         (Self::Qos, "qos"),
@@ -53,6 +54,7 @@ impl Field {
         (Self::Exclude, "exclude"),
         (Self::Exclusive, "exclusive"),
         (Self::Throttle, "throttle"),
+        (Self::Topology, "topology"),
     ];
 
     /// The name that clients use.
@@ -113,6 +115,7 @@ impl Field {
             Self::NodeList => request.node_list.clone_from(&of.node_list),
             Self::Exclude => request.exclude.clone_from(&of.exclude),
             Self::Exclusive => request.exclusive = of.exclusive,
+            Self::Topology => request.topology.clone_from(&of.topology),
             Self::Throttle => {
                 if let Some(array) = &mut to.array {
                     array.throttle = from.array.as_ref().and_then(|a| a.throttle);

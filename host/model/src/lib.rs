@@ -27,7 +27,7 @@ pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QueueId, Uid};
 pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Owner, Payload};
 pub use node::{Device, NodeSpec};
 pub use policy::{Generation, PolicyLimits, Role, Slot};
-pub use request::{GpuRequest, MemRequest, Request};
+pub use request::{GpuRequest, MemRequest, Request, Topology};
 pub use resource::{Amounts, ResourceId};
 pub use state::{EndCause, Exit, Hold, JobState, ReasonCode, Usage};
 pub use time::{Span, Timestamp};

@@ -1,6 +1,7 @@
 //! What a job asks for, as typed numbers: nodes, tasks, cores, memory, GPUs, features.
 
 use crate::constraint::Constraint;
+use crate::limits;
 use crate::resource::{Amounts, ResourceId};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,32 @@ pub struct Request {
     pub exclusive: bool,
     /// What is demanded of the nodes' features beyond `features`.
     pub constraint: Option<Constraint>,
+    /// Whether its nodes are to be close to each other.
+    pub topology: Option<Topology>,
+}
+
+/// That all nodes of a job are to be below one domain of a level: a node with the feature `rack=r1` is in domain `r1` of
+/// level `rack`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Topology {
+    /// The level, such as `rack`.
+    pub level: String,
+    /// Whether the job waits until that can be; else it is a wish.
+    pub required: bool,
+}
+
+impl Topology {
+    /// Reads the name of a level.
+    ///
+    /// # Errors
+    /// What cannot be the name of one.
+    pub fn read(level: &str, required: bool) -> Result<Self, String> {
+        let bad = |c: char| "=&|[]()*,!{}\"'".contains(c) || c.is_whitespace();
+        match level.is_empty() || level.len() > limits::NAME_BYTES || level.contains(bad) {
+            true => Err(format!("'{level}' is not a level of the topology; write one like rack")),
+            false => Ok(Self { level: level.to_owned(), required }),
+        }
+    }
 }
 
 impl Default for Request {
@@ -77,6 +104,7 @@ impl Default for Request {
             exclude: Vec::new(),
             exclusive: false,
             constraint: None,
+            topology: None,
         }
     }
 }

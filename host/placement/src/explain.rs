@@ -4,9 +4,11 @@ use crate::choose::Item;
 use crate::class::{Class, Memo, Refusal, Verdict};
 use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
+use crate::domains::{Levels, domain};
 use crate::need::ClassId;
 use crate::node::{Known, Node};
 use crate::place::Room;
+use crate::placing::Placing;
 use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
@@ -20,6 +22,8 @@ enum Condition {
     Feature(String),
     /// Its features satisfy the constraint, or a part of it.
     Constraint,
+    /// It is below a domain of the level that is asked for.
+    Level(String),
     /// It has that much in all.
     Has(ResourceId, i64),
     /// Nothing else is held there.
@@ -106,17 +110,18 @@ impl Cluster {
         let required = self.required(found).unwrap_or_default();
         let mut room = Room::default();
         let mut items = Vec::new();
-        let mut groups = Vec::new();
+        let mut shapes = Vec::new();
         for (id, node, _) in self.known() {
             let Some(fit) = found.fit_empty(node) else { continue };
             room.nodes += 1;
             room.tasks += u64::from(fit.tasks);
             room.gpus += u64::from(fit.gpus);
             items.push(Item { fit, required: required.contains(&id) });
-            groups.push(found.groups[node.shape.0 as usize]);
+            shapes.push(node.shape);
         }
-        let mut unlimited = Work::UNLIMITED;
-        if let Ok(Some(_)) = found.pick(demand, &items, |i| groups[i], &mut unlimited) {
+        let (how, mut unlimited) = (Placing::default(), Work::UNLIMITED);
+        let levels = Levels::of(found, demand, &how);
+        if let Ok(Some(_)) = self.pick_below(found, demand, &levels, &items, &shapes, &mut unlimited) {
             return Ok(());
         }
         let sieve = self.sieve(found, demand, false);
@@ -162,6 +167,7 @@ impl Cluster {
                 let nodes = class.demand.as_ref().map_or(1, |d| u32::try_from(d.fewest).unwrap_or(u32::MAX));
                 class.need.request.constraint.as_ref().is_none_or(|c| c.admits(features, nodes))
             }
+            Condition::Level(level) => domain(&self.shapes[node.shape.0 as usize], level).is_some(),
             Condition::Has(id, n) => self.has(class, node, *id, false) >= *n,
             Condition::Empty => node.profile.at(self.now).iter().zip(&node.capacity).all(|(free, all)| free >= all),
             Condition::Free(id, n) => self.has(class, node, *id, true) >= *n,
@@ -213,6 +219,7 @@ impl Sieve<'_> {
                 let text = constraint.as_ref().map(ToString::to_string).unwrap_or_default();
                 format!("{n} {lacks} the features {text}")
             }
+            Condition::Level(level) => format!("{n} {is} below no {level}"),
             Condition::Has(ResourceId::GPU, _) if failed.most == 0 => format!("{n} {has} no {}", wording::gpu_of(gpu)),
             Condition::Has(id, asked) => too_little(*id, *asked, ""),
             Condition::Empty => format!("{n} {is} in use by others"),
@@ -235,6 +242,8 @@ fn conditions(class: &Class, demand: &Demand, now: bool) -> Vec<Condition> {
     }
     conditions.extend(class.need.features().cloned().map(Condition::Feature));
     conditions.extend(request.constraint.as_ref().map(|_| Condition::Constraint));
+    let level = request.topology.as_ref().filter(|topology| topology.required);
+    conditions.extend(level.map(|topology| Condition::Level(topology.level.clone())));
     conditions.extend(part.iter().map(|(id, n)| Condition::Has(id, n)));
     if now && request.exclusive {
         conditions.push(Condition::Empty);

@@ -24,6 +24,20 @@ impl Class {
         matches!(self.need.request.constraint, Some(Constraint::Same(_) | Constraint::Counts(_)))
     }
 
+    /// [`Class::pick`] among some of the items.
+    pub fn pick_among(
+        &self,
+        demand: &Demand,
+        items: &[Item],
+        places: &[usize],
+        groups: impl Fn(usize) -> Groups,
+        work: &mut Work,
+    ) -> Result<Option<Vec<Pick>>, NoFit> {
+        let some: Vec<Item> = places.iter().map(|i| items[*i]).collect();
+        let picks = self.pick(demand, &some, |i| groups(places[i]), work)?;
+        Ok(picks.map(|picks| back(picks, places)))
+    }
+
     /// [`choose`] under the constraint of the class; `groups` are those of each item.
     pub fn pick(
         &self,
@@ -38,8 +52,9 @@ impl Class {
                 for group in 0..alternatives.len() {
                     let places: Vec<usize> = (0..items.len()).filter(|i| groups(*i) >> group & 1 == 1).collect();
                     work.take(places.len())?;
-                    if let Some(picks) = choose_of(demand, items, &places, work)? {
-                        return Ok(Some(picks));
+                    let some: Vec<Item> = places.iter().map(|i| items[*i]).collect();
+                    if let Some(picks) = choose(demand, &some, work)? {
+                        return Ok(Some(back(picks, &places)));
                     }
                 }
                 Ok(None)
@@ -60,11 +75,9 @@ impl Class {
     }
 }
 
-/// [`choose`] among some of the items.
-fn choose_of(demand: &Demand, items: &[Item], places: &[usize], work: &mut Work) -> Result<Option<Vec<Pick>>, NoFit> {
-    let some: Vec<Item> = places.iter().map(|i| items[*i]).collect();
-    let picks = choose(demand, &some, work)?;
-    Ok(picks.map(|picks| picks.into_iter().map(|pick| Pick { index: places[pick.index], ..pick }).collect()))
+/// Picks from a list of places as picks from what the places stand for.
+fn back(picks: Vec<Pick>, places: &[usize]) -> Vec<Pick> {
+    picks.into_iter().map(|pick| Pick { index: places[pick.index], ..pick }).collect()
 }
 
 /// Items given to groups, one item to one group at most.

@@ -33,6 +33,7 @@ mod choose;
 mod class;
 mod cluster;
 mod demand;
+mod domains;
 mod earliest;
 mod explain;
 mod facts;

@@ -4,12 +4,13 @@ use crate::choose::{Item, Pick};
 use crate::class::Class;
 use crate::cluster::Cluster;
 use crate::demand::Demand;
+use crate::domains::Levels;
 use crate::fit::Fit;
 use crate::need::ClassId;
 use crate::node::Node;
 use crate::placing::Placing;
 use crate::profile::Level;
-use crate::shape::WHOLE_GPU;
+use crate::shape::{ShapeId, WHOLE_GPU};
 use crate::work::{NoFit, Work};
 use ephor_model::allocation::{Allocation, AllocationPart};
 use ephor_model::id::NodeId;
@@ -86,8 +87,8 @@ impl Cluster {
         work: &mut Work,
     ) -> Result<Result<Allocation, Room>, NoFit> {
         let (class, demand) = self.class(class)?;
-        let wishes = Wishes::of(how);
-        let any_one = demand.most == 1 && demand.required == 0 && wishes.none() && !class.has_groups();
+        let (wishes, levels) = (Wishes::of(how), Levels::of(class, demand, how));
+        let any_one = demand.most == 1 && demand.required == 0 && wishes.none() && !class.has_groups() && levels.none();
         let mut found: Vec<Candidate> = Vec::new();
         let mut room = Room::default();
         for id in nodes.iter().copied() {
@@ -111,8 +112,9 @@ impl Cluster {
         let Some(required) = self.required(class) else { return Ok(Err(room)) };
         let item = |c: &Candidate| Item { fit: c.fit, required: required.contains(&c.node) };
         let items: Vec<Item> = found.iter().map(item).collect();
-        let groups = |i: usize| class.groups[self.nodes[found[i].node.0 as usize].shape.0 as usize];
-        let Some(picks) = class.pick(demand, &items, groups, work)? else { return Ok(Err(room)) };
+        let shapes: Vec<ShapeId> = found.iter().map(|c| self.nodes[c.node.0 as usize].shape).collect();
+        let picks = self.pick_below(class, demand, &levels, &items, &shapes, work)?;
+        let Some(picks) = picks else { return Ok(Err(room)) };
         let mut allocation = Allocation::default();
         for pick in picks {
             let node = found[pick.index].node;

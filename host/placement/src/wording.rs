@@ -69,6 +69,9 @@ pub(crate) fn request(request: &Request) -> String {
         Some(same @ Constraint::Same(_)) => parts.push(format!("on nodes that all have the same of {same}")),
         Some(counts @ Constraint::Counts(_)) => parts.push(format!("with {counts} among its nodes")),
     }
+    if let Some(topology) = &request.topology {
+        parts.push(format!("{} in one {}", if topology.required { "all" } else { "if possible" }, topology.level));
+    }
     if request.exclusive {
         parts.push("nodes not shared".to_owned());
     }

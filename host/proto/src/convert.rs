@@ -3,7 +3,7 @@
 use crate::v1;
 use ephor_model::{
     Amounts, ArraySpec, Blobs, Constraint, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest,
-    OpenMode, Payload, Request, ResourceId, Span, Timestamp, limits,
+    OpenMode, Payload, Request, ResourceId, Span, Timestamp, Topology, limits,
 };
 
 /// A message whose content is not a job, with what would be.
@@ -45,6 +45,8 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         exclude: r.exclude.clone(),
         exclusive: r.exclusive,
         constraint: r.constraint.as_ref().map(ToString::to_string),
+        topology: r.topology.as_ref().map(|t| t.level.clone()),
+        topology_preferred: r.topology.as_ref().is_some_and(|t| !t.required),
     }
 }
 
@@ -80,6 +82,11 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         exclude: w.exclude,
         exclusive: w.exclusive,
         constraint: w.constraint.as_deref().map(constraint).transpose()?.flatten(),
+        topology: w
+            .topology
+            .map(|level| Topology::read(&level, !w.topology_preferred))
+            .transpose()
+            .map_err(Malformed)?,
     };
     if let Some(why) = request.contradiction() {
         return bad(why);
@@ -326,6 +333,7 @@ mod tests {
         let mut spec = JobSpec::new("x", Payload::Script { args: vec!["a".into()] });
         spec.request.mem = MemRequest::PerCpu(100);
         spec.request.gpus = GpuRequest::PerNode(2);
+        spec.request.topology = Topology::read("rack", false).ok();
         spec.request.constraint = Constraint::parse("(a&b)|c").unwrap().1;
         spec.array = ArraySpec::parse("1-9:2%3").ok();
         spec.dependencies = vec![

@@ -133,6 +133,11 @@ fn request(r: &Request) -> String {
     if !r.features.is_empty() {
         parts.push(format!("with {}", r.features.join("&")));
     }
+    parts.extend(r.constraint.as_ref().map(|constraint| format!("with {constraint}")));
+    parts.extend(r.topology.as_ref().map(|level| match r.topology_preferred {
+        true => format!("if possible in one {level}"),
+        false => format!("all in one {level}"),
+    }));
     if !r.node_list.is_empty() {
         parts.push(format!("on {}", hostlist::fold(&r.node_list)));
     }
@@ -160,11 +165,14 @@ mod tests {
             gpus_per_node: Some(2),
             gpu_type: Some("a100".into()),
             exclude: vec!["n2".into(), "n1".into()],
+            constraint: Some("[r1|r2]".into()),
+            topology: Some("rack".into()),
             ..Request::default()
         };
         assert_eq!(
             request(&r),
-            "2 nodes, 4 tasks per node, 1 core per task, 4G per node, 2 a100 GPUs per node, not on n[1-2]"
+            "2 nodes, 4 tasks per node, 1 core per task, 4G per node, 2 a100 GPUs per node, with [r1|r2], all in one rack, \
+             not on n[1-2]"
         );
     }
 }

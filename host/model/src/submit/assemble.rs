@@ -11,9 +11,10 @@ use crate::limits;
 use crate::time::{Span, Timestamp};
 
 /// Options that say the same thing in different ways: one of them on the command line replaces all of the script's.
-const FAMILIES: [&[JobOption]; 4] = [
+const FAMILIES: [&[JobOption]; 5] = [
     &[JobOption::Mem, JobOption::MemPerCpu, JobOption::MemPerGpu],
     &[JobOption::CpusPerTask, JobOption::CpusPerGpu],
+    &[JobOption::Topology, JobOption::TopologyPrefer],
     &[JobOption::Gres, JobOption::Gpus, JobOption::GpusPerNode, JobOption::GpusPerTask],
     &[JobOption::Requeue, JobOption::NoRequeue],
 ];

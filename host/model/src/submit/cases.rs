@@ -110,6 +110,8 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("gpu_type", r.gpu_type.is_some(), opt(&r.gpu_type));
     put("features", !r.features.is_empty(), r.features.join("&"));
     put("constraint", r.constraint.is_some(), r.constraint.as_ref().map(ToString::to_string).unwrap_or_default());
+    let level = r.topology.as_ref().map(|t| format!("{}{}", t.level, if t.required { "" } else { "?" }));
+    put("topology", level.is_some(), level.unwrap_or_default());
     put("node_list", !r.node_list.is_empty(), r.node_list.join(","));
     put("exclude", !r.exclude.is_empty(), r.exclude.join(","));
     put("exclusive", r.exclusive, "yes".into());

@@ -27,6 +27,7 @@ fn field(option: JobOption) -> Option<Field> {
         JobOption::Mem | JobOption::MemPerCpu => Field::Mem,
         JobOption::Gres | JobOption::Gpus | JobOption::GpusPerNode | JobOption::GpusPerTask => Field::Gpus,
         JobOption::Constraint => Field::Features,
+        JobOption::Topology | JobOption::TopologyPrefer => Field::Topology,
         JobOption::NodeList => Field::NodeList,
         JobOption::Exclude => Field::Exclude,
         JobOption::Exclusive => Field::Exclusive,
@@ -44,6 +45,8 @@ fn clears(option: JobOption) -> bool {
             | JobOption::Deadline
             | JobOption::Dependency
             | JobOption::Constraint
+            | JobOption::Topology
+            | JobOption::TopologyPrefer
             | JobOption::NodeList
             | JobOption::Exclude
     )

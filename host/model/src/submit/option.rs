@@ -34,6 +34,8 @@ pub enum JobOption {
     MemPerGpu,
     TasksPerGpu,
     Constraint,
+    Topology,
+    TopologyPrefer,
     NodeList,
     Exclude,
     Exclusive,

@@ -8,7 +8,7 @@ use super::per_gpu::{self, PerGpu};
 use super::quantity::{parse_count, parse_mib};
 use crate::constraint::Constraint;
 use crate::limits;
-use crate::request::{MemRequest, Request};
+use crate::request::{MemRequest, Request, Topology};
 
 /// Collects what the options ask for, one at a time, in order.
 #[derive(Default)]
@@ -49,6 +49,8 @@ impl RequestBuilder {
             JobOption::GpusPerNode => self.gpus.per_node = Some(gpu::parse(value)?),
             JobOption::GpusPerTask => self.gpus.per_task = Some(gpu::parse(value)?),
             JobOption::Constraint => (r.features, r.constraint) = Constraint::parse(value)?,
+            JobOption::Topology => r.topology = Some(Topology::read(value, true)?),
+            JobOption::TopologyPrefer => r.topology = Some(Topology::read(value, false)?),
             JobOption::NodeList => r.node_list = nodes_by_name(value)?,
             JobOption::Exclude => r.exclude = nodes_by_name(value)?,
             JobOption::Exclusive => r.exclusive = true,

@@ -42,6 +42,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def(O::TasksPerGpu, None, "ntasks-per-gpu", Value("N"), "Tasks for each GPU"),
     def(O::Gres, None, "gres", Value("gpu[:TYPE][:N]"), "GPUs on each node, in Slurm's words"),
     def(O::Constraint, Some('C'), "constraint", Value("FEATURES"), "Features of the nodes: a&b, a|b, [a|b] (all the same), [a*2&b*1] (so many of each)"),
+    def(O::Topology, None, "topology", Value("LEVEL"), "All nodes below one domain of it: rack (of nodes with features like rack=r1)"),
+    def(O::TopologyPrefer, None, "topology-prefer", Value("LEVEL"), "The same, if that can be at the time"),
     def(O::NodeList, Some('w'), "nodelist", Value("NODES"), "Nodes that must be part of it: n[1-3,5]"),
     def(O::Exclude, Some('x'), "exclude", Value("NODES"), "Nodes that must not be part of it"),
     def(O::Exclusive, None, "exclusive", Nothing, "Share its nodes with no other job"),

@@ -46,6 +46,52 @@ impl Twin {
         });
         let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how));
         let offers: Vec<Offer> = offers.collect();
+        let request = &need.request;
+        let (mut required, mut preferred) = (Vec::new(), Vec::new());
+        required.extend(how.require_level.clone());
+        preferred.extend(how.prefer_level.clone());
+        // A single node is below one domain of the level of the request in any case.
+        let most =
+            request.tasks.map_or(fewest(request), |tasks| request.nodes_max.unwrap_or(tasks).min(tasks) as usize);
+        if let Some(topology) = request.topology.as_ref().filter(|_| most > 1) {
+            if topology.required { &mut required } else { &mut preferred }.push(topology.level.clone());
+        }
+        let least =
+            request.tasks.map_or(request.tasks_per_node.unwrap_or(1), |tasks| if most == 1 { tasks } else { 1 });
+        let serves = |offer: &Offer| may_serve(request, &self.nodes[&offer.node].features);
+        let useful = offers.into_iter().filter(|offer| offer.tasks >= least && serves(offer));
+        let useful: Vec<Offer> = useful.collect();
+        for levels in [[required.clone(), preferred.clone()].concat(), required] {
+            if levels.is_empty() {
+                return self.among(need, useful);
+            }
+            let mut domains: BTreeMap<Vec<String>, Vec<Offer>> = BTreeMap::new();
+            for offer in &useful {
+                let features = &self.nodes[&offer.node].features;
+                let at = |level: &String| {
+                    features.iter().find_map(|f| f.strip_prefix(&format!("{level}="))).map(str::to_owned)
+                };
+                if let Some(domain) = levels.iter().map(at).collect() {
+                    domains.entry(domain).or_default().push(offer.clone());
+                }
+            }
+            let gpus = |offer: &Offer| if request.gpus == GpuRequest::None { 0 } else { offer.gpus };
+            let tasks = |offer: &Offer| offer.tasks.min(request.tasks.unwrap_or(u32::MAX));
+            let room = |offers: &[Offer]| (offers.iter().map(tasks).sum::<u32>(), offers.iter().map(gpus).sum::<u32>());
+            let mut all: Vec<(Vec<String>, Vec<Offer>)> = domains.into_iter().collect();
+            all.sort_by_key(|(name, offers)| (room(offers), name.clone()));
+            if let Some(choice) = all.into_iter().find_map(|(_, offers)| self.among(need, offers)) {
+                return Some(choice);
+            }
+            if preferred.is_empty() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The choice among offers under the constraint.
+    fn among(&self, need: &Need, offers: Vec<Offer>) -> Option<Choice> {
         let has = |offer: &Offer, wanted: &Features| holds(wanted, &self.nodes[&offer.node].features);
         match &need.request.constraint {
             Some(Constraint::Each(each)) => {
@@ -153,6 +199,19 @@ fn assigned(wanted: &[&Features], set: &[&Offer], has: &dyn Fn(&Offer, &Features
     })
 }
 
+/// Whether a node can be of use under the constraint.
+fn may_serve(request: &Request, features: &[String]) -> bool {
+    match &request.constraint {
+        None => true,
+        Some(Constraint::Each(each)) => holds(each, features),
+        Some(Constraint::Same(all)) => all.iter().any(|one| holds(one, features)),
+        Some(Constraint::Counts(all)) => {
+            let counted = all.iter().map(|(_, n)| *n as usize).sum::<usize>();
+            counted < fewest(request) || all.iter().any(|(one, _)| holds(one, features))
+        }
+    }
+}
+
 fn holds(wanted: &Features, features: &[String]) -> bool {
     match wanted {
         Features::Has(name) => features.contains(name),
@@ -179,8 +238,18 @@ fn whole(view: &NodeView) -> Free {
     free
 }
 
+/// Fewest nodes of a request.
+fn fewest(request: &Request) -> usize {
+    let named: std::collections::BTreeSet<&String> = request.node_list.iter().collect();
+    (request.nodes_min as usize).max(named.len())
+}
+
 fn suits(need: &Need, view: &NodeView) -> bool {
     let has = |feature: &String| view.features.contains(feature);
+    let level = need.request.topology.as_ref().filter(|topology| topology.required).map(|t| format!("{}=", t.level));
+    if level.is_some_and(|level| !view.features.iter().any(|f| f.starts_with(&level))) {
+        return false;
+    }
     need.request.features.iter().all(has)
         && need.queue_features.iter().all(has)
         && !need.request.exclude.contains(&view.name)

@@ -2,7 +2,7 @@
 
 use ephor_model::constraint::Constraint;
 use ephor_model::id::NodeId;
-use ephor_model::request::{GpuRequest, MemRequest, Request};
+use ephor_model::request::{GpuRequest, MemRequest, Request, Topology};
 use ephor_model::resource::ResourceId;
 use ephor_model::time::Span;
 use ephor_placement::{Need, NodeView, Placing};
@@ -78,7 +78,14 @@ fn node() -> impl Strategy<Value = NodeView> {
 }
 
 fn features() -> impl Strategy<Value = Vec<String>> {
-    subsequence(vec!["x".to_owned(), "y".to_owned(), "z".to_owned()], 0..=3)
+    let racks = prop::option::weighted(0.6, select(vec!["rack=1", "rack=2"]).prop_map(str::to_owned));
+    (subsequence(vec!["x".to_owned(), "y".to_owned(), "z".to_owned()], 0..=3), racks).prop_map(
+        |(mut features, rack)| {
+            features.extend(rack);
+            features.sort();
+            features
+        },
+    )
 }
 
 fn constraint() -> impl Strategy<Value = Option<Constraint>> {
@@ -95,6 +102,12 @@ fn constraint() -> impl Strategy<Value = Option<Constraint>> {
         "[x*2&z*1]",
     ];
     prop_oneof![3 => Just(None), 2 => select(texts).prop_map(|text| Constraint::parse(text).expect("a constraint").1)]
+}
+
+fn topology() -> impl Strategy<Value = Option<Topology>> {
+    let topology = (select(vec!["rack", "y"]), any::<bool>());
+    let topology = topology.prop_map(|(level, required)| Topology { level: level.to_owned(), required });
+    prop_oneof![3 => Just(None), 1 => topology.prop_map(Some)]
 }
 
 fn few_features() -> impl Strategy<Value = Vec<String>> {
@@ -122,27 +135,49 @@ fn need() -> impl Strategy<Value = Need> {
     ];
     let kind = prop::option::of(select(vec!["a", "b"]).prop_map(str::to_owned));
     let names = (few_names(), few_names());
-    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15), constraint()).prop_map(
-        |(counts, mem, gpus, gpu_type, features, queue_features, (node_list, exclude), exclusive, constraint)| {
-            let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
-            let request = Request {
-                nodes_min,
-                nodes_max,
-                tasks,
-                tasks_per_node,
-                cpus_per_task,
+    (
+        counts,
+        mem,
+        gpus,
+        kind,
+        few_features(),
+        few_features(),
+        names,
+        prop::bool::weighted(0.15),
+        (constraint(), topology()),
+    )
+        .prop_map(
+            |(
+                counts,
                 mem,
                 gpus,
                 gpu_type,
                 features,
-                node_list,
-                exclude,
+                queue_features,
+                (node_list, exclude),
                 exclusive,
-                constraint,
-            };
-            Need { request, queue_features }
-        },
-    )
+                (constraint, topology),
+            )| {
+                let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
+                let request = Request {
+                    nodes_min,
+                    nodes_max,
+                    tasks,
+                    tasks_per_node,
+                    cpus_per_task,
+                    mem,
+                    gpus,
+                    gpu_type,
+                    features,
+                    node_list,
+                    exclude,
+                    exclusive,
+                    constraint,
+                    topology,
+                };
+                Need { request, queue_features }
+            },
+        )
 }
 
 fn limit() -> impl Strategy<Value = Span> {
@@ -157,7 +192,17 @@ fn placing() -> impl Strategy<Value = Placing> {
     let ids = || subsequence((0..7).map(NodeId).collect::<Vec<_>>(), 1..5).prop_shuffle();
     let rank = prop_oneof![4 => Just(Vec::new()), 1 => ids()];
     let only = prop_oneof![6 => Just(None), 1 => ids().prop_map(Some)];
-    (resources(), resources(), rank, only).prop_map(|(pack, spread, rank, only)| Placing { pack, spread, rank, only })
+    let level = || prop_oneof![6 => Just(None), 1 => Just(Some("rack".to_owned()))];
+    (resources(), resources(), rank, only, level(), level()).prop_map(
+        |(pack, spread, rank, only, require_level, prefer_level)| Placing {
+            pack,
+            spread,
+            rank,
+            only,
+            require_level,
+            prefer_level,
+        },
+    )
 }
 
 fn event(nodes_change: bool) -> BoxedStrategy<Event> {
