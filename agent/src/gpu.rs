@@ -31,6 +31,7 @@ pub fn devices(gpus: &[Gpu]) -> Vec<v1::Device> {
             mem_mib: g.mem_mib,
             numa: g.numa,
             used: false,
+            held: 0,
         })
         .collect()
 }

@@ -137,6 +137,7 @@ impl VirtualNode {
             mem_mib: i64::from(self.gpu_memory_mib),
             numa: -1,
             used: false,
+            held: 0,
         };
         (0..self.gpus).map(device).collect()
     }

@@ -145,7 +145,12 @@ fn fields(node: &v1::Node) -> Vec<(&'static str, String)> {
     };
     let device = |d: &v1::Device| {
         let memory = if d.mem_mib > 0 { format!(" {}", amount::show("mem", d.mem_mib)) } else { String::new() };
-        format!("{}{memory}{}", d.kind, if d.used { " (taken)" } else { "" })
+        let taken = match d.held {
+            _ if !d.used => String::new(),
+            part @ 1..1000 => format!(" ({} taken)", amount::show("gpu", part.into())),
+            _ => " (taken)".to_owned(),
+        };
+        format!("{}{memory}{taken}", d.kind)
     };
     let jobs: Vec<String> = node.jobs.iter().map(ToString::to_string).collect();
     vec![

@@ -192,7 +192,8 @@ impl Thread<'_> {
         self.scheduler.replica_mut().advance(self.handle.now());
         self.decided_by = "none: no scheduling policy works".into();
         let text = "no scheduling policy works, and this site pauses then; see 'ephor policy show scheduling'";
-        let waiting: Vec<JobId> = self.scheduler.replica().order_after(None).take(NOTES).map(|rank| rank.3).collect();
+        let waiting: Vec<JobId> =
+            self.scheduler.replica().order_after(None).take(NOTES).map(|(rank, _)| rank.3).collect();
         for job in waiting {
             let code = ReasonCode::SchedulingPaused;
             self.notes.insert(job, Note { code, text: text.into(), said: None, earliest: None });
@@ -251,13 +252,13 @@ impl Thread<'_> {
         let notes = self.handle.notes();
         let note = notes.get(&job);
         let pending = self.scheduler.replica().pending(job)?.clone();
-        let ahead = self.scheduler.replica().order_after(None).take_while(|rank| **rank < pending.rank).count();
+        let ahead = self.scheduler.replica().order_after(None).take_while(|(rank, _)| **rank < pending.rank).count();
         let mut out = JobExplanation { policy: self.decided_by.clone(), ..JobExplanation::default() };
         if let Some(note) = note {
             out.lines.extend(note.said.clone());
             // What lacks in capacity is told in more detail below.
             let more = note.code != ReasonCode::Resources && !note.text.is_empty();
-            out.lines.extend(more.then(|| note.text.clone()));
+            out.lines.extend(more.then(|| note.text.to_string()));
             out.earliest = note.earliest;
             out.promised = note.earliest.is_some();
         }

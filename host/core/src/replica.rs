@@ -7,9 +7,10 @@ use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
 use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp};
-use ephor_placement::{ClassId, Cluster, Need, NodeView};
+use ephor_placement::{ClassId, Cluster, Need, NodeView, Work};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Place of a pending job in the order: rank of its queue, then priority, then submission, then id.
 pub type Rank = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);
@@ -37,9 +38,13 @@ pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
     pending: BTreeMap<JobId, Pending>,
-    order: BTreeSet<Rank>,
+    order: BTreeMap<Rank, ClassId>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeSet<Rank>,
+    arrived: BTreeMap<Rank, ClassId>,
+    /// For each class that was refused for want of capacity, why; until something comes free that could help it.
+    parked: Vec<Option<Arc<str>>>,
+    /// Nodes on which something came free since parked classes were looked at.
+    freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
@@ -89,6 +94,7 @@ impl Replica {
                 self.cluster.occupy(key.job, allocation, *expected_end);
             }
             Event::Ended { key, .. } => {
+                self.freed.extend(self.cluster.nodes_of(key.job));
                 self.cluster.vacate(key.job);
                 self.refresh_job(key.job, state);
             }
@@ -130,7 +136,51 @@ impl Replica {
         )
     }
 
+    /// Why a class is parked; `None`: it is worth a look.
+    pub fn parked(&self, class: ClassId) -> Option<&Arc<str>> {
+        self.parked.get(class.0 as usize)?.as_ref()
+    }
+
+    /// A class has no room beside what runs.
+    pub fn park(&mut self, class: ClassId, why: Arc<str>) {
+        let at = class.0 as usize;
+        if at >= self.parked.len() {
+            self.parked.resize(at + 1, None);
+        }
+        self.parked[at] = Some(why);
+    }
+
+    /// A class is worth a look again.
+    pub fn unpark(&mut self, class: ClassId) {
+        if let Some(parked) = self.parked.get_mut(class.0 as usize) {
+            *parked = None;
+        }
+    }
+
+    /// Every class is worth a look again.
+    pub fn unpark_all(&mut self) {
+        self.parked.clear();
+        self.freed.clear();
+    }
+
+    /// Unparks the classes that have room again, with what came free since the last time.
+    pub fn unpark_helped(&mut self, work: &mut Work) {
+        let freed = std::mem::take(&mut self.freed);
+        if freed.is_empty() {
+            return;
+        }
+        for (i, parked) in self.parked.iter_mut().enumerate().filter(|(_, parked)| parked.is_some()) {
+            let class = ClassId(i as u32);
+            let helped = freed.iter().any(|node| self.cluster.may_help(class, *node));
+            // Where the work ends before the answer, a look costs less than a job that is forgotten.
+            if helped && self.cluster.has_room_now(class, work).unwrap_or(true) {
+                *parked = None;
+            }
+        }
+    }
+
     fn refresh_node(&mut self, id: NodeId, state: &State) {
+        self.unpark_all();
         match state.nodes.get(&id) {
             None => self.cluster.remove_node(id),
             Some(node) => self.cluster.set_node(
@@ -185,15 +235,17 @@ impl Replica {
 
     /// Lets in the jobs whose begin time has come.
     pub fn advance(&mut self, now: Timestamp) {
-        self.cluster.advance(now);
+        if self.cluster.advance(now) {
+            self.unpark_all();
+        }
         while let Some((at, id)) = self.timed.first().copied() {
             if at > now {
                 break;
             }
             self.timed.pop_first();
             if let Some(pending) = self.pending.get(&id) {
-                self.order.insert(pending.rank);
-                self.arrived.insert(pending.rank);
+                self.order.insert(pending.rank, pending.class);
+                self.arrived.insert(pending.rank, pending.class);
             }
         }
     }
@@ -219,13 +271,13 @@ impl Replica {
     }
 
     /// The eligible jobs in order, behind that one.
-    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
-    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = &Rank> {
+    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
@@ -244,14 +296,14 @@ impl Replica {
     pub fn set_priorities(&mut self, values: impl IntoIterator<Item = (JobId, i64)>) {
         for (id, value) in values {
             let Some(pending) = self.pending.get_mut(&id) else { continue };
-            let was_in = self.order.remove(&pending.rank);
-            let had_arrived = self.arrived.remove(&pending.rank);
+            let was_in = self.order.remove(&pending.rank).is_some();
+            let had_arrived = self.arrived.remove(&pending.rank).is_some();
             pending.rank.1 = Reverse(value);
             if was_in {
-                self.order.insert(pending.rank);
+                self.order.insert(pending.rank, pending.class);
             }
             if had_arrived {
-                self.arrived.insert(pending.rank);
+                self.arrived.insert(pending.rank, pending.class);
             }
             self.priorities.insert(id, value);
             self.unranked.remove(&id);

@@ -58,7 +58,8 @@ impl Scheduler {
     /// What became of the last plan's groups.
     pub fn committed(&mut self, outcomes: Vec<bool>) {
         if outcomes.iter().any(|taken| !taken) {
-            // What was planned on an old view deserves a new look.
+            // What was planned on an old view deserves a new look, and what was refused in favour of it.
+            self.replica.unpark_all();
             self.causes.push(Cause::Settings);
         }
         self.outcomes = outcomes;

@@ -68,8 +68,8 @@ pub struct Derived {
 pub struct Held {
     /// Amounts.
     pub amounts: Amounts,
-    /// GPUs, by index.
-    pub devices: OrdSet<u32>,
+    /// Thousandths of each GPU, by index.
+    pub devices: OrdMap<u32, i64>,
     /// Jobs.
     pub jobs: OrdSet<JobId>,
 }
@@ -294,12 +294,17 @@ impl State {
             let held = self.derived.held.entry(part.node).or_default();
             if take {
                 held.amounts.add(&part.amounts);
-                held.devices.extend(part.devices.iter().copied());
+                for device in &part.devices {
+                    *held.devices.entry(*device).or_default() += part.milli_per_device();
+                }
                 held.jobs.insert(job);
             } else {
                 held.amounts.sub(&part.amounts);
                 for device in &part.devices {
-                    held.devices.remove(device);
+                    let left = held.devices.remove(device).unwrap_or(0) - part.milli_per_device();
+                    if left > 0 {
+                        held.devices.insert(*device, left);
+                    }
                 }
                 held.jobs.remove(&job);
             }

@@ -5,13 +5,14 @@ mod support;
 
 use ephor_core::command::{Action, NodeReport};
 use ephor_core::{Command, NodeHealth};
-use ephor_model::{AttemptKey, EndCause, JobId, ResourceId};
+use ephor_model::{AttemptKey, EndCause, GpuRequest, JobId, ResourceId};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use support::{World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, array: u32, hold: bool, depends: Option<u8> },
+    Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8> },
     Cycle,
     Begin(u8),
     End { which: u8, code: i32 },
@@ -26,8 +27,9 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1u32..4, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()))
-            .prop_map(|(cpus, array, hold, depends)| Step::Submit { cpus, array, hold: hold && array == 1, depends }),
+        4 => (1u32..4, 0u32..14, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>())).prop_map(
+            |(cpus, gpu, array, hold, depends)| Step::Submit { cpus, gpu, array, hold: hold && array == 1, depends }
+        ),
         4 => Just(Step::Cycle),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
@@ -43,6 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 const NODES: u32 = 3;
 const CPUS: i64 = 4;
+const GPUS: u32 = 2;
 
 fn pick(world: &World, which: u8) -> Option<JobId> {
     let live: Vec<JobId> = world.state.attempts.keys().copied().collect();
@@ -51,8 +54,13 @@ fn pick(world: &World, which: u8) -> Option<JobId> {
 
 fn take(world: &mut World, step: &Step, boots: &mut u32) {
     match step {
-        Step::Submit { cpus, array, hold, depends } => {
-            let mut new = job().cpus(*cpus);
+        Step::Submit { cpus, gpu, array, hold, depends } => {
+            let gpus = match gpu {
+                tenths @ 1..10 => GpuRequest::Share(tenths * 100),
+                10 | 11 => GpuRequest::PerNode(gpu - 9),
+                _ => GpuRequest::None,
+            };
+            let mut new = job().cpus(*cpus).gpus(gpus);
             new.0.hold = *hold;
             new.0.requeue = Some(*cpus == 2);
             new.0.name = format!("name{cpus}");
@@ -146,7 +154,18 @@ fn check(world: &World) {
             .sum();
         assert!(held <= CPUS * 1000, "node {id} is over-committed: {held}");
         assert_eq!(world.state.free(*id).get(ResourceId::CPU), CPUS * 1000 - held);
+        let mut devices: BTreeMap<u32, i64> = BTreeMap::new();
+        let parts = world.state.attempts.values().flat_map(|a| a.allocation.parts.iter());
+        for part in parts.filter(|p| p.node == *id && !p.devices.is_empty()) {
+            // By hand: of one device as much as the amount says, of several all.
+            let each = part.amounts.get(ResourceId::GPU) / part.devices.len() as i64;
+            part.devices.iter().for_each(|d| *devices.entry(*d).or_default() += each);
+        }
+        assert!(devices.iter().all(|(d, milli)| *d < GPUS && *milli <= 1000), "GPUs of node {id}: {devices:?}");
         if node.health == NodeHealth::Up {
+            let free = world.scheduler.replica().cluster.free_devices(*id);
+            let left = |device: u32| 1000 - devices.get(&device).copied().unwrap_or(0);
+            assert_eq!(free, (0..GPUS).map(left).collect::<Vec<_>>(), "the replica differs on node {id}");
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
             assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
         }
@@ -174,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
     fn any_history_is_sound(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut world = World::new(NODES, CPUS);
+        let mut world = World::with_gpus(NODES, CPUS, GPUS);
         let mut boots = 1;
         for step in &steps {
             take(&mut world, step, &mut boots);

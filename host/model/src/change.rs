@@ -102,11 +102,13 @@ impl Field {
             Self::Nodes => (request.nodes_min, request.nodes_max) = (of.nodes_min, of.nodes_max),
             Self::Tasks => request.tasks = of.tasks,
             Self::TasksPerNode => request.tasks_per_node = of.tasks_per_node,
-            Self::CpusPerTask => request.cpus_per_task = of.cpus_per_task,
+            Self::CpusPerTask => {
+                (request.cpus_per_task, request.cpu_milli) = (of.cpus_per_task, of.cpu_milli);
+            }
             Self::Mem => request.mem = of.mem,
             Self::Gpus => {
                 request.gpus = of.gpus;
-                request.gpu_type.clone_from(&of.gpu_type);
+                request.gpu_types.clone_from(&of.gpu_types);
             }
             Self::Features => {
                 request.features.clone_from(&of.features);

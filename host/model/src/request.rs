@@ -17,7 +17,7 @@ pub enum MemRequest {
     PerCpu(u64),
 }
 
-/// How GPUs were asked for. Counts are whole GPUs.
+/// How GPUs were asked for. Counts are whole GPUs, but for [`GpuRequest::Share`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GpuRequest {
     /// None.
@@ -29,6 +29,8 @@ pub enum GpuRequest {
     PerTask(u32),
     /// Over all nodes of the job together.
     Total(u32),
+    /// On each node of the job a part of one GPU, in thousandths: 1 to 999. Others may hold the rest of it.
+    Share(u32),
 }
 
 /// What a job needs in order to run. One node and one task of one core where nothing is said.
@@ -42,14 +44,14 @@ pub struct Request {
     pub tasks: Option<u32>,
     /// Tasks on each node, exactly where `tasks` is not given and at most where it is.
     pub tasks_per_node: Option<u32>,
-    /// Cores for each task, at least 1.
+    /// Cores for each task, at least 1; where `cpu_milli` is given, that rounded up.
     pub cpus_per_task: u32,
     /// Memory.
     pub mem: MemRequest,
     /// GPUs.
     pub gpus: GpuRequest,
-    /// Type of the GPUs, such as `h100`; `None`: any.
-    pub gpu_type: Option<String>,
+    /// Types of GPU that will do, such as `h100`, ascending, each once; none: any.
+    pub gpu_types: Vec<String>,
     /// Node features that each node must have.
     pub features: Vec<String>,
     /// Nodes that must be part of the allocation, by name.
@@ -58,6 +60,8 @@ pub struct Request {
     pub exclude: Vec<String>,
     /// Whether the nodes may be shared with other jobs.
     pub exclusive: bool,
+    /// Cores for each task in thousandths, where they are not whole.
+    pub cpu_milli: Option<u32>,
     /// What is demanded of the nodes' features beyond `features`.
     pub constraint: Option<Constraint>,
     /// Whether its nodes are to be close to each other.
@@ -98,11 +102,12 @@ impl Default for Request {
             cpus_per_task: 1,
             mem: MemRequest::Unset,
             gpus: GpuRequest::None,
-            gpu_type: None,
+            gpu_types: Vec::new(),
             features: Vec::new(),
             node_list: Vec::new(),
             exclude: Vec::new(),
             exclusive: false,
+            cpu_milli: None,
             constraint: None,
             topology: None,
         }
@@ -136,14 +141,38 @@ impl Request {
         })
     }
 
-    /// Cores in all, at the fewest nodes.
+    /// Cores in all, at the fewest nodes; parts of a core rounded up.
     pub fn cpu_count(&self) -> u64 {
-        u64::from(self.task_count()) * u64::from(self.cpus_per_task)
+        (u64::from(self.task_count()) * self.cpu_milli_per_task()).div_ceil(1000)
+    }
+
+    /// Cores for each task, in thousandths.
+    pub fn cpu_milli_per_task(&self) -> u64 {
+        self.cpu_milli.map_or(u64::from(self.cpus_per_task) * 1000, u64::from)
+    }
+
+    /// Asks for that many thousandths of a core for each task, at least 1.
+    pub fn set_cpu_milli(&mut self, milli: u32) {
+        self.cpus_per_task = milli.div_ceil(1000).max(1);
+        self.cpu_milli = (u64::from(milli) != u64::from(self.cpus_per_task) * 1000).then_some(milli);
+    }
+
+    /// Asks for GPUs of any of these types only; without one: of any type.
+    pub fn set_gpu_types(&mut self, mut types: Vec<String>) {
+        types.sort_unstable();
+        types.dedup();
+        self.gpu_types = types;
+    }
+
+    /// Whether GPUs of that type will do.
+    pub fn takes_gpu_type(&self, kind: &str) -> bool {
+        self.gpu_types.is_empty() || self.gpu_types.iter().any(|asked| asked == kind)
     }
 
     /// What one task takes. Memory per node and GPUs per node are not in it.
     pub fn per_task(&self) -> Amounts {
-        let mut each = Amounts::new().with(ResourceId::CPU, i64::from(self.cpus_per_task) * 1000);
+        // At most 1000 times a u32.
+        let mut each = Amounts::new().with(ResourceId::CPU, self.cpu_milli_per_task() as i64);
         if let MemRequest::PerCpu(mib) = self.mem {
             each.set(ResourceId::MEM, (mib as i64).saturating_mul(i64::from(self.cpus_per_task)));
         }
@@ -159,8 +188,10 @@ impl Request {
         if let MemRequest::PerNode(mib) = self.mem {
             each.set(ResourceId::MEM, mib as i64);
         }
-        if let GpuRequest::PerNode(n) = self.gpus {
-            each.set(ResourceId::GPU, i64::from(n) * 1000);
+        match self.gpus {
+            GpuRequest::PerNode(n) => each.set(ResourceId::GPU, i64::from(n) * 1000),
+            GpuRequest::Share(milli) => each.set(ResourceId::GPU, i64::from(milli)),
+            GpuRequest::None | GpuRequest::PerTask(_) | GpuRequest::Total(_) => {}
         }
         each
     }
@@ -174,5 +205,25 @@ impl Request {
         }
         all.set(ResourceId::NODE, i64::from(self.nodes_min));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_cores_and_gpus_are_counted_exactly() {
+        let mut r = Request { nodes_min: 2, gpus: GpuRequest::Share(470), ..Request::default() };
+        r.set_cpu_milli(3152);
+        assert_eq!((r.cpus_per_task, r.cpu_milli, r.cpu_count()), (4, Some(3152), 7));
+        assert_eq!(r.total().get(ResourceId::CPU), 6304);
+        assert_eq!(r.total().get(ResourceId::GPU), 940);
+        assert_eq!(r.per_node().get(ResourceId::GPU), 470);
+        r.set_cpu_milli(3000);
+        assert_eq!((r.cpus_per_task, r.cpu_milli, r.cpu_count()), (3, None, 6));
+        r.set_gpu_types(vec!["b".into(), "a".into(), "b".into()]);
+        assert_eq!(r.gpu_types, ["a", "b"]);
+        assert!(r.takes_gpu_type("a") && !r.takes_gpu_type("c"));
     }
 }

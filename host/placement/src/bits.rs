@@ -24,6 +24,16 @@ impl Bits {
         self.0.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
     }
 
+    /// Sixty-four of its nodes at once, the lowest bit for the first.
+    pub fn word(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// How many are in.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     /// Its nodes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.0.iter().enumerate().flat_map(|(i, &word)| {

@@ -1,18 +1,21 @@
 //! The nodes, what runs on them and what is reserved; and plain questions about them.
 
 use crate::class::Class;
+use crate::index::Index;
 use crate::need::{ClassId, Need};
-use crate::node::{Known, Node};
+use crate::node::{Known, Node, NodeClass, NodeClassId};
 use crate::profile::BEGINNING;
 use crate::shape::{Shape, ShapeId};
 use crate::start::{Reservation, ReservationId, Running};
 use crate::undo::Change;
+use ephor_model::allocation::Allocation;
 use ephor_model::id::{JobId, NodeId};
-use ephor_model::resource::Amounts;
+use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 
 /// A set of nodes with everything that is held on them. Copies are independent.
 ///
@@ -26,13 +29,20 @@ pub struct Cluster {
     pub(crate) names: BTreeMap<String, NodeId>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) shape_ids: BTreeMap<Shape, ShapeId>,
+    /// What nodes are alike in, each with how many nodes of the cluster are so.
+    pub(crate) node_classes: Vec<(NodeClass, u32)>,
+    pub(crate) node_class_ids: BTreeMap<NodeClass, NodeClassId>,
+    /// What is free now on each node that is up.
+    pub(crate) index: Index,
     pub(crate) classes: Vec<Class>,
     /// Looked up, never walked.
     pub(crate) class_ids: HashMap<Need, ClassId, BuildHasherDefault<DefaultHasher>>,
     pub(crate) running: BTreeMap<JobId, Running>,
-    /// Running jobs by the end that is counted on, without those that never end.
-    pub(crate) ends: BTreeSet<(Timestamp, JobId)>,
+    /// What running jobs hold, by the end that is counted on; without those that never end.
+    pub(crate) ends: BTreeMap<(Timestamp, JobId), Arc<Allocation>>,
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
+    /// What reservations hold, by when they begin and by when they end, as far as that lies ahead.
+    pub(crate) turns: BTreeMap<(Timestamp, ReservationId), Arc<Allocation>>,
     pub(crate) next_reservation: u32,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
@@ -52,10 +62,12 @@ impl fmt::Debug for Cluster {
             .field("nodes", &self.nodes)
             .field("names", &self.names)
             .field("shapes", &self.shapes)
+            .field("node_classes", &self.node_classes)
             .field("classes", &self.classes)
             .field("running", &self.running)
             .field("ends", &self.ends)
             .field("reservations", &self.reservations)
+            .field("turns", &self.turns)
             .field("next_reservation", &self.next_reservation)
             .field("undo", &self.undo)
             .field("revision", &self.revision)
@@ -73,11 +85,15 @@ impl Cluster {
             names: BTreeMap::new(),
             shapes: vec![unknown.clone()],
             shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
+            node_classes: vec![(NodeClass::default(), 0)],
+            node_class_ids: BTreeMap::from([(NodeClass::default(), NodeClassId::default())]),
+            index: Index::default(),
             classes: Vec::new(),
             class_ids: Default::default(),
             running: BTreeMap::new(),
-            ends: BTreeSet::new(),
+            ends: BTreeMap::new(),
             reservations: BTreeMap::new(),
+            turns: BTreeMap::new(),
             next_reservation: 0,
             undo: Vec::new(),
             revision: 0,
@@ -119,12 +135,28 @@ impl Cluster {
         Some(&self.nodes.get(id.0 as usize)?.known.as_ref()?.capacity)
     }
 
-    /// What is free on a node at the latest time told, beside running jobs and reservations. Negative where facts took
-    /// more than there is.
+    /// What is free on a node at the latest time told, beside running jobs and reservations; of GPUs also what is left
+    /// of those in shared use. Negative where facts took more than there is.
     pub fn free(&self, id: NodeId) -> Option<Amounts> {
         let node = self.nodes.get(id.0 as usize)?;
         node.known.as_ref()?;
-        Some(self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now)))
+        let mut free = self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now));
+        let left: i64 = node.left_of_shared(self.now).map(|(_, left)| left).sum();
+        free.set(ResourceId::GPU, free.get(ResourceId::GPU) + left);
+        Some(free)
+    }
+
+    /// Thousandths free of each GPU of a node at the latest time told, by index: of those in shared use what is left, of
+    /// those that a running job holds none. Reservations do not count: their devices are not decided.
+    pub fn free_devices(&self, id: NodeId) -> Vec<i64> {
+        let Some(node) = self.nodes.get(id.0 as usize).filter(|n| n.known.is_some()) else { return Vec::new() };
+        let count = self.shapes[node.shape.0 as usize].devices.len() as u32;
+        (0..count).map(|device| node.free_device(device, self.now)).collect()
+    }
+
+    /// The nodes that are up and have room for a useful part of a class when they are empty, ascending.
+    pub fn suitable(&self, class: ClassId) -> impl Iterator<Item = NodeId> + '_ {
+        self.classes.get(class.0 as usize).into_iter().flat_map(|class| class.eligible.iter())
     }
 
     /// The capacity of all nodes together, down and drained ones included.
@@ -154,6 +186,11 @@ impl Cluster {
     /// When a running job is expected to end, as told.
     pub fn expected_end(&self, job: JobId) -> Option<Timestamp> {
         self.running.get(&job).map(|r| r.until)
+    }
+
+    /// The nodes that a running job holds something on; none where it is not known.
+    pub fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
+        self.running.get(&job).map_or_else(Vec::new, |r| r.allocation.parts.iter().map(|p| p.node).collect())
     }
 
     /// The need that a class stands for.

@@ -30,6 +30,8 @@ pub(crate) struct Demand {
     pub gpus_per_node: u32,
     /// Whole GPUs over all nodes.
     pub gpus_in_all: u32,
+    /// Thousandths of one GPU on each node; 0: no part of one is asked for.
+    pub share: u32,
     /// How many nodes are named as part of the allocation.
     pub required: usize,
     /// Whether nodes are taken whole.
@@ -85,6 +87,7 @@ impl Demand {
             gpus_per_task: 0,
             gpus_per_node: 0,
             gpus_in_all: 0,
+            share: 0,
             required,
             exclusive: request.exclusive,
         };
@@ -93,12 +96,13 @@ impl Demand {
             GpuRequest::PerNode(n) => demand.gpus_per_node = n,
             GpuRequest::PerTask(n) => demand.gpus_per_task = n,
             GpuRequest::Total(n) => demand.gpus_in_all = n,
+            GpuRequest::Share(milli) => demand.share = milli,
         }
         Ok(demand)
     }
 
     /// Whether any GPU is asked for.
     pub fn asks_gpus(&self) -> bool {
-        self.gpus_per_task > 0 || self.gpus_per_node > 0 || self.gpus_in_all > 0
+        self.gpus_per_task > 0 || self.gpus_per_node > 0 || self.gpus_in_all > 0 || self.share > 0
     }
 }

@@ -1,8 +1,8 @@
 //! The earliest time at which a class could start and run to its limit.
 //!
 //! Room grows only where something ends. So the answer is the time asked from, or the end of a hold; these times are
-//! walked in order, while a tally of the room of all nodes is kept, and a choice is tried only where room grew and the
-//! tally does not rule it out.
+//! walked in order, while a tally is kept of the nodes that have room, and a choice is tried only where room grew and
+//! the tally does not rule it out. Nodes without room cost nothing until something ends on them.
 //!
 //! The tally looks at a node anew at its own changes only. Until then it may count too much, where a reservation has
 //! come within reach of the limit; never too little. By the time that reservation ends, the node was looked at anew
@@ -12,12 +12,16 @@ use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
 use crate::fit::Fit;
 use crate::need::ClassId;
+use crate::place::{Among, Candidates, Lack};
 use crate::placing::Placing;
-use crate::start::{Slot, end_of};
+use crate::start::{ReservationId, Slot, end_of};
 use crate::work::{NoFit, Work};
+use ephor_model::allocation::Allocation;
+use ephor_model::id::{JobId, NodeId};
 use ephor_model::time::{Span, Timestamp};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 
 impl Cluster {
     /// The earliest time, from `from` on and never before the time that the cluster was told, at which the class fits
@@ -35,100 +39,139 @@ impl Cluster {
     ) -> Result<Slot, NoFit> {
         work.take(1)?;
         let from = from.max(self.now);
-        let nodes = self.candidates(class, how)?;
-        let (found, demand) = self.class(class)?;
-        let required = self.required(found);
-        let is_required = |id| required.as_ref().is_some_and(|required| required.contains(&id));
-        let slot = |start, allocation| Slot { start, allocation, duration: limit, class };
-
-        let mut room = match self.place(class, &nodes, from, end_of(from, limit), how, work)? {
-            Ok(allocation) => return Ok(slot(from, allocation)),
-            Err(room) => room,
-        };
-        let mut tally = Tally::default();
-        let mut fits: Vec<Option<Fit>> = Vec::with_capacity(nodes.len());
-        let mut events: Vec<Reverse<(Timestamp, usize)>> = Vec::new();
-        for (i, id) in nodes.iter().enumerate() {
-            let fit = self.fit_in(found, *id, from, end_of(from, limit));
-            tally.count(fit, is_required(*id), demand, true);
-            fits.push(fit);
-            events.extend(self.nodes[id.0 as usize].profile.changes(from).map(|at| Reverse((at, i))));
+        match self.first_room(class, from, limit, how, work)? {
+            Ok((start, allocation)) => Ok(Slot { start, allocation: Arc::new(allocation), duration: limit, class }),
+            Err(lack) => Err(self.refusal(class, how, lack.room)),
         }
-        work.take(events.len())?;
-        let mut events = BinaryHeap::from(events);
-        while let Some(Reverse((at, _))) = events.peek().copied() {
+    }
+
+    /// The first time from `from` on with room enough, and where; or what there is at the last one.
+    fn first_room(
+        &self,
+        class: ClassId,
+        from: Timestamp,
+        limit: Span,
+        how: &Placing,
+        work: &mut Work,
+    ) -> Result<Result<(Timestamp, Allocation), Lack>, NoFit> {
+        let candidates = self.candidates(class, how)?;
+        let among = match &candidates {
+            Candidates::Eligible if from > self.now => Among::All,
+            candidates => candidates.as_among(),
+        };
+        let mut lack = match self.place(class, among, from, end_of(from, limit), how, work)? {
+            Ok(allocation) => return Ok(Ok((from, allocation))),
+            Err(lack) => lack,
+        };
+        let (found, demand) = self.class(class)?;
+        let mut tally = Tally::of(demand, self.required(found).unwrap_or_default());
+        lack.fits.drain(..).for_each(|(id, fit)| _ = tally.set(id, Some(fit)));
+        let is_candidate = |id: &NodeId| match &candidates {
+            Candidates::Eligible => found.eligible.has(*id),
+            Candidates::These(nodes) => nodes.binary_search(id).is_ok(),
+        };
+        let mut changes = self.changes_after(from).peekable();
+        while let Some(at) = changes.peek().map(|(at, _)| *at) {
             let until = end_of(at, limit);
             let mut grown = false;
-            while let Some(Reverse((_, i))) = events.peek().copied().filter(|Reverse((next, _))| *next == at) {
-                events.pop();
-                let fit = self.fit_in(found, nodes[i], at, until);
-                let more = |new: Fit| fits[i].is_none_or(|old| new.tasks > old.tasks || new.gpus > old.gpus);
-                grown |= fit.is_some_and(more);
-                tally.count(fits[i], is_required(nodes[i]), demand, false);
-                tally.count(fit, is_required(nodes[i]), demand, true);
-                fits[i] = fit;
+            while let Some((_, allocation)) = changes.next_if(|(next, _)| *next == at) {
+                work.take(1)?;
+                for id in allocation.parts.iter().map(|part| part.node).filter(is_candidate) {
+                    work.take(1)?;
+                    grown |= tally.set(id, self.fit_in(found, id, at, until));
+                }
             }
-            if grown && tally.may_do(demand) {
-                match self.place(class, &nodes, at, until, how, work)? {
-                    Ok(allocation) => return Ok(slot(at, allocation)),
-                    Err(more) => room = more,
+            if grown && tally.may_do() {
+                let nodes: Vec<NodeId> = tally.fits.keys().copied().collect();
+                match self.place(class, Among::These(&nodes), at, until, how, work)? {
+                    Ok(allocation) => return Ok(Ok((at, allocation))),
+                    Err(more) => lack = more,
                 }
             }
         }
-        Err(self.refusal(class, &nodes, room))
+        Ok(Err(lack))
+    }
+
+    /// Everything that begins or ends after a time, in order, and what it holds.
+    fn changes_after(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &Allocation)> {
+        let ends = self.ends.range((Excluded((time, JobId(u64::MAX))), Unbounded));
+        let turns = self.turns.range((Excluded((time, ReservationId(u32::MAX))), Unbounded));
+        let mut ends = ends.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
+        let mut turns = turns.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
+        std::iter::from_fn(move || match (ends.peek(), turns.peek()) {
+            (Some((end, _)), Some((turn, _))) if turn < end => turns.next(),
+            (None, _) => turns.next(),
+            _ => ends.next(),
+        })
     }
 }
 
-/// The room of all nodes together.
-#[derive(Default)]
-struct Tally {
-    nodes: usize,
+/// The nodes with room, and sums over them.
+struct Tally<'a> {
+    demand: &'a Demand,
+    required: Vec<NodeId>,
+    fits: BTreeMap<NodeId, Fit>,
     tasks: u64,
     gpus: u64,
-    required: usize,
+    with_name: usize,
     /// Nodes with at least an average part of the tasks, were they spread over the most nodes; and of the GPUs.
     with_tasks: usize,
     with_gpus: usize,
 }
 
-impl Tally {
-    /// Adds or takes away the room of one node.
-    fn count(&mut self, fit: Option<Fit>, required: bool, demand: &Demand, add: bool) {
-        let Some(fit) = fit else { return };
-        let part = |sum: u32| (sum as usize).div_ceil(demand.most);
-        let tasks = match demand.goal {
-            Goal::Sum(tasks) => tasks,
-            Goal::Each(_) => 0,
+impl<'a> Tally<'a> {
+    fn of(demand: &'a Demand, required: Vec<NodeId>) -> Self {
+        let fits = BTreeMap::new();
+        Self { demand, required, fits, tasks: 0, gpus: 0, with_name: 0, with_tasks: 0, with_gpus: 0 }
+    }
+
+    /// Writes down what a node has room for; whether that is more than before.
+    fn set(&mut self, id: NodeId, fit: Option<Fit>) -> bool {
+        let old = match fit {
+            Some(fit) => self.fits.insert(id, fit),
+            None => self.fits.remove(&id),
         };
-        let with_tasks = usize::from(fit.tasks as usize >= part(tasks));
-        let with_gpus = usize::from(fit.gpus as usize >= part(demand.gpus_in_all));
+        if let Some(old) = old {
+            self.count(id, old, false);
+        }
+        let Some(new) = fit else { return false };
+        self.count(id, new, true);
+        old.is_none_or(|old| new.tasks > old.tasks || new.gpus > old.gpus)
+    }
+
+    fn count(&mut self, id: NodeId, fit: Fit, add: bool) {
+        let part = |sum: u32| (sum as usize).div_ceil(self.demand.most);
+        let with_tasks = usize::from(fit.tasks as usize >= part(self.tasks_in_all()));
+        let with_gpus = usize::from(fit.gpus as usize >= part(self.demand.gpus_in_all));
+        let with_name = usize::from(self.required.contains(&id));
         if add {
-            self.nodes += 1;
             self.tasks += u64::from(fit.tasks);
             self.gpus += u64::from(fit.gpus);
-            self.required += usize::from(required);
+            self.with_name += with_name;
             self.with_tasks += with_tasks;
             self.with_gpus += with_gpus;
         } else {
-            self.nodes -= 1;
             self.tasks -= u64::from(fit.tasks);
             self.gpus -= u64::from(fit.gpus);
-            self.required -= usize::from(required);
+            self.with_name -= with_name;
             self.with_tasks -= with_tasks;
             self.with_gpus -= with_gpus;
         }
     }
 
-    /// False where no choice among the nodes can do.
-    fn may_do(&self, demand: &Demand) -> bool {
-        let tasks = match demand.goal {
-            Goal::Sum(tasks) => u64::from(tasks),
+    fn tasks_in_all(&self) -> u32 {
+        match self.demand.goal {
+            Goal::Sum(tasks) => tasks,
             Goal::Each(_) => 0,
-        };
-        self.nodes >= demand.fewest
-            && self.tasks >= tasks
-            && self.gpus >= u64::from(demand.gpus_in_all)
-            && self.required >= demand.required
+        }
+    }
+
+    /// False where no choice among the nodes can do.
+    fn may_do(&self) -> bool {
+        self.fits.len() >= self.demand.fewest
+            && self.tasks >= u64::from(self.tasks_in_all())
+            && self.gpus >= u64::from(self.demand.gpus_in_all)
+            && self.with_name >= self.demand.required
             && self.with_tasks > 0
             && self.with_gpus > 0
     }

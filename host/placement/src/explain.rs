@@ -5,14 +5,17 @@ use crate::class::{Class, Memo, Refusal, Verdict};
 use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
 use crate::domains::{Levels, domain};
+use crate::fit::Fit;
 use crate::need::ClassId;
 use crate::node::{Known, Node};
-use crate::place::Room;
+use crate::place::{Candidates, Room};
 use crate::placing::Placing;
 use crate::wording;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::{Amounts, ResourceId};
+use ephor_model::time::Span;
+use std::sync::Arc;
 
 /// A condition that a node passes or not.
 #[derive(Clone, Debug)]
@@ -61,7 +64,9 @@ impl Cluster {
         let mut room = Room::default();
         for id in &sieve.passed {
             let node = &self.nodes[id.0 as usize];
-            if let Some(fit) = found.fit(node, node.profile.at(self.now)) {
+            let shape = &self.shapes[node.shape.0 as usize];
+            let shared = found.can_share(node, shape, self.now, self.now + Span(1), self.now);
+            if let Some(fit) = found.fit(node, node.profile.at(self.now), shared) {
                 room.nodes += 1;
                 room.tasks += u64::from(fit.tasks);
                 room.gpus += u64::from(fit.gpus);
@@ -72,16 +77,21 @@ impl Cluster {
         lines
     }
 
-    /// Why a class was not placed on these nodes, where there was so much room.
-    pub(crate) fn refusal(&mut self, class: ClassId, nodes: &[NodeId], room: Room) -> NoFit {
+    /// Why a class was not placed, where there was so much room.
+    pub(crate) fn refusal(&mut self, class: ClassId, how: &Placing, room: Room) -> NoFit {
         if let Err(why) = self.ever(class) {
             return NoFit::Never(why);
         }
-        let numbers = Refusal { nodes: self.node_count(), suitable: nodes.len(), room };
+        let candidates = self.candidates(class, how);
         let (found, demand) = match self.class(class) {
             Ok(found) => found,
             Err(why) => return why,
         };
+        let suitable = match candidates {
+            Ok(Candidates::These(nodes)) => nodes.len(),
+            _ => found.eligible.count(),
+        };
+        let numbers = Refusal { nodes: self.node_count(), suitable, room };
         if let Memo(Some((said, text))) = &found.refused
             && *said == numbers
         {
@@ -94,6 +104,7 @@ impl Cluster {
             wording::count(numbers.nodes as u64, "node"),
             left(demand, room, "room now")
         );
+        let text: Arc<str> = text.into();
         self.classes[class.0 as usize].refused = Memo(Some((numbers, text.clone())));
         NoFit::NotNow(text)
     }
@@ -102,10 +113,13 @@ impl Cluster {
     pub(crate) fn judge(&self, class: ClassId) -> Verdict {
         let (found, demand) = self.class(class).map_err(|why| match why {
             NoFit::Never(why) | NoFit::NotNow(why) => why,
-            NoFit::Budget => why.to_string(),
+            NoFit::Budget => why.to_string().into(),
         })?;
+        if self.enough_when_empty(found, demand) {
+            return Ok(());
+        }
         if let Some(name) = found.need.request.node_list.iter().find(|name| !self.names.contains_key(*name)) {
-            return Err(format!("node {name}, asked for by name, is not part of this cluster"));
+            return Err(format!("node {name}, asked for by name, is not part of this cluster").into());
         }
         let required = self.required(found).unwrap_or_default();
         let mut room = Room::default();
@@ -129,7 +143,33 @@ impl Cluster {
         texts.extend(sieve.failures());
         texts.push(left(demand, room, "room when empty"));
         texts.extend(self.required_failures(found, &sieve.passed));
-        Err(texts.join("; "))
+        Err(texts.join("; ").into())
+    }
+
+    /// Whether there is room, told from what the nodes are alike in. False may mean that it takes a closer look: where
+    /// nodes are named, or tasks and GPUs are both asked for in all.
+    fn enough_when_empty(&self, class: &Class, demand: &Demand) -> bool {
+        let request = &class.need.request;
+        let gpus = u64::from(demand.gpus_in_all);
+        let (weight, need): (fn(&Fit) -> u32, u64) = match demand.goal {
+            Goal::Each(_) => (|fit| fit.gpus, gpus),
+            Goal::Sum(tasks) => (|fit| fit.tasks, u64::from(tasks)),
+        };
+        let two_sums = gpus > 0 && matches!(demand.goal, Goal::Sum(_));
+        if two_sums || !request.node_list.is_empty() || !request.exclude.is_empty() {
+            return false;
+        }
+        let alike = class.empty.iter().zip(&self.node_classes);
+        let mut offers: Vec<(u32, usize)> =
+            alike.filter_map(|(fit, (_, nodes))| Some((weight(fit.as_ref()?), *nodes as usize))).collect();
+        offers.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut nodes, mut sum) = (0, 0);
+        for (each, count) in offers {
+            let count = count.min(demand.most - nodes);
+            nodes += count;
+            sum += u64::from(each) * count as u64;
+        }
+        nodes >= demand.fewest && sum >= need
     }
 
     /// Puts every node through the conditions; `now`: those on what is up and free too.
@@ -181,9 +221,15 @@ impl Cluster {
         if id != ResourceId::GPU {
             return shape.amount_of(level, id);
         }
-        let asked = class.need.request.gpu_type.as_ref();
-        let fits = |kind: &usize| asked.is_none_or(|asked| *asked == shape.kinds[*kind]);
-        (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum()
+        let fits = |kind: &usize| class.need.request.takes_gpu_type(&shape.kinds[*kind]);
+        let whole = (0..shape.kinds.len()).filter(fits).map(|kind| level[shape.kind_column(kind)]).sum();
+        if class.need.request.per_node().get(id) % 1000 == 0 || whole > 0 {
+            return whole;
+        }
+        // A part of one is asked for: the most that is left of a GPU in shared use.
+        let kind = |device: u32| shape.devices.get(device as usize).map(|kind| usize::from(*kind));
+        let left = node.left_of_shared(self.now).filter(|(device, _)| free && kind(*device).is_some_and(|k| fits(&k)));
+        left.map(|(_, left)| left).max().unwrap_or(whole)
     }
 
     /// A line for each node that is asked for by name and did not pass.
@@ -203,11 +249,10 @@ impl Sieve<'_> {
     fn failure(&self, failed: &Failed) -> String {
         let n = failed.nodes;
         let (is, lacks, has) = if n == 1 { ("is", "lacks", "has") } else { ("are", "lack", "have") };
-        let gpu = self.class.need.request.gpu_type.as_deref();
+        let gpu = self.class.need.request.gpu_types.as_slice();
         let too_little = |id: ResourceId, asked: i64, free: &str| {
             let (asked, most) = (wording::amount(id, asked), wording::amount(id, failed.most));
-            let kind = if id == ResourceId::GPU { gpu } else { None };
-            let kind = kind.map_or(String::new(), |kind| format!(" of type {kind}"));
+            let kind = if id == ResourceId::GPU { wording::of_types(gpu) } else { String::new() };
             format!("{n} {has} too little{free}: asks {asked}{kind}, most is {most}")
         };
         match &failed.condition {

@@ -57,14 +57,15 @@ impl Fitting {
         }
         let mut gpu_columns = SmallVec::new();
         if demand.asks_gpus() {
-            let fits = |kind: &String| need.request.gpu_type.as_ref().is_none_or(|asked| asked == kind);
-            gpu_columns.extend((0..shape.kinds.len()).filter(|k| fits(&shape.kinds[*k])).map(|k| shape.kind_column(k)));
+            let fits = |k: &usize| need.request.takes_gpu_type(&shape.kinds[*k]);
+            gpu_columns.extend((0..shape.kinds.len()).filter(fits).map(|k| shape.kind_column(k)));
         }
         Some(Self { draws, gpu_columns })
     }
 
-    /// What fits where `level` is free of a node with that capacity; `None`: nothing useful.
-    pub fn fit(&self, demand: &Demand, level: &Level, capacity: &Level) -> Option<Fit> {
+    /// What fits where `level` is free of a node with that capacity; `None`: nothing useful. `shared`: a GPU in shared
+    /// use has enough left for the part asked for.
+    pub fn fit(&self, demand: &Demand, level: &Level, capacity: &Level, shared: bool) -> Option<Fit> {
         if demand.exclusive && level.iter().zip(capacity).any(|(free, all)| free < all) {
             return None;
         }
@@ -79,7 +80,9 @@ impl Fitting {
             }
         }
         let gpus: i64 = self.gpu_columns.iter().map(|c| level[*c].max(0) / WHOLE_GPU).sum();
-        let left = gpus - i64::from(demand.gpus_per_node);
+        // A part of a GPU takes a whole free one where it cannot share.
+        let for_share = i64::from(demand.share > 0 && !shared);
+        let left = gpus - i64::from(demand.gpus_per_node) - for_share;
         if left < 0 {
             return None;
         }

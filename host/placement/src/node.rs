@@ -2,6 +2,7 @@
 
 use crate::profile::{Level, Profile};
 use crate::shape::{Shape, ShapeId, WHOLE_GPU};
+use crate::share::Sharer;
 use crate::start::ReservationId;
 use ephor_model::id::JobId;
 use ephor_model::limits::DEVICES_PER_NODE;
@@ -41,17 +42,31 @@ pub(crate) struct Known {
     pub capacity: Amounts,
 }
 
+/// Number of an interned [`NodeClass`]. The first is that of nodes that nothing is known of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeClassId(pub u32);
+
+/// Nodes that are alike: what one of them can serve when it is empty, all can.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeClass {
+    pub shape: ShapeId,
+    pub capacity: Level,
+}
+
 /// One node. Nodes that left, and such that are known from allocations only, keep their holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// `None`: not part of the cluster.
     pub known: Option<Known>,
+    pub class: NodeClassId,
     pub shape: ShapeId,
     pub capacity: Level,
     pub profile: Profile,
     /// Who holds a part of it, ascending.
     pub holders: Vec<Holder>,
-    /// How many running jobs hold each device: more than one only where facts say so.
+    /// Parts of GPUs that are held, by ascending holder.
+    pub sharers: Vec<Sharer>,
+    /// How many running jobs hold each device: more than one where it is shared, or facts say so.
     pub taken: Vec<u32>,
 }
 
@@ -59,10 +74,12 @@ impl Default for Node {
     fn default() -> Self {
         Self {
             known: None,
+            class: NodeClassId::default(),
             shape: ShapeId::default(),
             capacity: Level::new(),
             profile: Profile::new(Level::new()),
             holders: Vec::new(),
+            sharers: Vec::new(),
             taken: Vec::new(),
         }
     }

@@ -90,11 +90,6 @@ impl Profile {
         }
     }
 
-    /// Times after `after` at which something changes, ascending.
-    pub fn changes(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
-        self.steps[self.index(after) + 1..].iter().map(|s| s.at)
-    }
-
     /// Adds `times` times the amount to what is free in `[from, until)`.
     fn change(&mut self, from: Timestamp, until: Timestamp, amount: &Level, times: i64) {
         if from >= until {

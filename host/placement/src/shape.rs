@@ -1,5 +1,6 @@
 //! What nodes have in common: which resources they count, their GPU kinds and their features.
 
+use crate::index::Key;
 use crate::node::NodeView;
 use crate::profile::Level;
 use ephor_model::allocation::AllocationPart;
@@ -62,12 +63,19 @@ impl Shape {
         self.devices.get(device).map(|kind| self.kind_column(usize::from(*kind)))
     }
 
-    /// What an allocation's part takes of such a node. Of GPUs the devices count; a resource that the node does not
-    /// know is left out.
+    /// A level in the terms of the index, without GPUs in shared use.
+    pub fn key_of(&self, level: &Level) -> Key {
+        let gpus: i64 = level[self.resources.len()..].iter().map(|n| (*n).max(0)).sum();
+        let most = gpus.min(WHOLE_GPU);
+        [self.amount_of(level, ResourceId::CPU), self.amount_of(level, ResourceId::MEM), gpus, most]
+    }
+
+    /// What an allocation's part takes of such a node. Of GPUs the devices count, and a part of one counts nothing (see
+    /// `share.rs`); a resource that the node does not know is left out.
     pub fn level_of(&self, part: &AllocationPart) -> Level {
         let mut level: Level = self.resources.iter().map(|id| part.amounts.get(*id)).collect();
         level.resize(self.resources.len() + self.kinds.len(), 0);
-        for device in &part.devices {
+        for device in part.devices.iter().filter(|_| part.share().is_none()) {
             if let Some(column) = self.device_column(*device as usize) {
                 level[column] += WHOLE_GPU;
             }

@@ -28,8 +28,13 @@ fn thousandths(n: i64) -> String {
 }
 
 /// `GPU`, or `GPU of type h100`.
-pub(crate) fn gpu_of(kind: Option<&str>) -> String {
-    kind.map_or_else(|| "GPU".to_owned(), |kind| format!("GPU of type {kind}"))
+pub(crate) fn gpu_of(types: &[String]) -> String {
+    format!("GPU{}", of_types(types))
+}
+
+/// ` of type h100`, ` of type a100 or h100`, or nothing where any will do.
+pub(crate) fn of_types(types: &[String]) -> String {
+    if types.is_empty() { String::new() } else { format!(" of type {}", types.join(" or ")) }
 }
 
 /// A whole request, such as `2 nodes, 8 tasks of 4 cores, 1024 MiB on each node, 1 GPU of type h100 for each task`.
@@ -40,7 +45,10 @@ pub(crate) fn request(request: &Request) -> String {
         Some(most) if most > least => format!("{least} to {most} nodes"),
         _ => count(least.into(), "node"),
     });
-    let cores = count(request.cpus_per_task.into(), "core");
+    let cores = match request.cpu_milli {
+        Some(milli) => amount(ResourceId::CPU, milli.into()),
+        None => count(request.cpus_per_task.into(), "core"),
+    };
     parts.push(match (request.tasks, request.tasks_per_node) {
         (Some(tasks), None) => format!("{} of {cores}", count(tasks.into(), "task")),
         (Some(tasks), Some(each)) => format!("{} of {cores}, at most {each} on a node", count(tasks.into(), "task")),
@@ -53,15 +61,16 @@ pub(crate) fn request(request: &Request) -> String {
         MemRequest::PerNode(mib) => parts.push(format!("{mib} MiB on each node")),
         MemRequest::PerCpu(mib) => parts.push(format!("{mib} MiB for each core")),
     }
-    let gpus = |n: u32| {
-        let what = count(n.into(), "GPU");
-        request.gpu_type.as_ref().map_or(what.clone(), |kind| format!("{what} of type {kind}"))
-    };
+    let gpus = |n: u32| format!("{}{}", count(n.into(), "GPU"), of_types(&request.gpu_types));
     match request.gpus {
         GpuRequest::None => {}
         GpuRequest::PerNode(n) => parts.push(format!("{} on each node", gpus(n))),
         GpuRequest::PerTask(n) => parts.push(format!("{} for each task", gpus(n))),
         GpuRequest::Total(n) => parts.push(format!("{} in all", gpus(n))),
+        GpuRequest::Share(milli) => {
+            let each = if least > 1 { " on each node" } else { "" };
+            parts.push(format!("{} of a {}{each}", thousandths(milli.into()), gpu_of(&request.gpu_types)));
+        }
     }
     match &request.constraint {
         None => {}

@@ -1,5 +1,7 @@
 //! The budget of a call in work units, and why something could not be placed.
 
+use std::sync::Arc;
+
 /// Work units that are left: one for each operation, and one for each node or change in time looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work(pub u64);
@@ -28,10 +30,10 @@ impl Work {
 pub enum NoFit {
     /// It can never be placed on these nodes, whatever ends.
     #[error("can never run here: {0}")]
-    Never(String),
+    Never(Arc<str>),
     /// It cannot be placed now; it may once something ends or a node comes back.
     #[error("cannot run now: {0}")]
-    NotNow(String),
+    NotNow(Arc<str>),
     /// The work units are used up before there was an answer; nothing was changed.
     #[error("the work units of this call are used up")]
     Budget,

@@ -8,6 +8,7 @@ use ephor_model::time::{Span, Timestamp};
 use ephor_placement::{ClassId, Cluster, Mark, Need, NoFit, Placing, ReservationId, Slot, Work};
 use proptest::prelude::*;
 use slow::brute::Choice;
+use slow::sharing::Who;
 use slow::twin::Twin;
 use slow::world::{Event, World, cases, world};
 
@@ -44,6 +45,7 @@ impl Both {
             }
             Event::Lift(pick) => {
                 if let Some(id) = nth(self.twin.reservations.keys(), *pick) {
+                    self.twin.leave(Who::Reservation(id));
                     self.twin.reservations.remove(&id);
                     prop_assert!(self.cluster.lift(ReservationId(id)));
                     prop_assert!(!self.cluster.lift(ReservationId(id)));
@@ -82,7 +84,12 @@ impl Both {
         match (&found, &expected) {
             (Ok(allocation), Some(choice)) => {
                 same_choice(allocation, choice)?;
-                self.twin.start(job, allocation, now.saturating_add(limit.0.max(1)));
+                let until = now.saturating_add(limit.0.max(1));
+                for part in allocation.parts.iter().filter(|p| p.share().is_some()) {
+                    let right = |kind: &str| need.request.takes_gpu_type(kind);
+                    prop_assert!(self.twin.share(job, part, right, until), "shares in {part:?}");
+                }
+                self.twin.start(job, allocation, until);
             }
             (Err(why), None) => {
                 prop_assert_eq!(matches!(why, NoFit::Never(_)), !self.twin.ever(&need), "{}", why);
@@ -125,7 +132,8 @@ impl Both {
     fn reserve(&mut self, slot: &Slot) {
         let id = self.cluster.reserve(slot);
         let until = slot.start.0.saturating_add(slot.duration.0.max(1));
-        self.twin.reservations.insert(id.0, (slot.allocation.clone(), slot.start.0, until));
+        self.twin.reservations.insert(id.0, (slot.allocation.as_ref().clone(), slot.start.0, until));
+        self.twin.join(id.0);
     }
 
     fn fact(&mut self, fact: &Event) {
@@ -136,6 +144,7 @@ impl Both {
             }
             Event::Vacate(pick) => {
                 if let Some(job) = nth(self.twin.running.keys(), *pick) {
+                    self.twin.leave(Who::Job(job));
                     self.twin.running.remove(&job);
                     self.cluster.vacate(job);
                 }

@@ -6,6 +6,7 @@ use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::{Span, Timestamp};
 use ephor_placement::{ClassId, Cluster, Need, NoFit, NodeView, Placing, Work};
+use std::sync::Arc;
 
 const NOW: Timestamp = Timestamp(1000);
 const HOUR: Span = Span(3_600_000);
@@ -33,7 +34,7 @@ fn class(cluster: &mut Cluster, request: Request) -> ClassId {
     cluster.intern(&Need { request, queue_features: Vec::new() })
 }
 
-fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Allocation, NoFit> {
+fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Arc<Allocation>, NoFit> {
     let class = class(cluster, request);
     cluster.try_start(JobId(job), class, cluster.now(), limit, &Placing::default(), &mut Work::UNLIMITED.clone())
 }
@@ -77,7 +78,7 @@ fn gpus_are_whole_devices_of_the_kind_asked_for() {
     let mut c = cluster(&[(8, &["a", "h", "h", "a"])]);
     let gpus = |n, kind: Option<&str>| Request {
         gpus: GpuRequest::PerNode(n),
-        gpu_type: kind.map(str::to_owned),
+        gpu_types: kind.map(str::to_owned).into_iter().collect(),
         ..Request::default()
     };
     assert_eq!(start(&mut c, 1, gpus(1, Some("h")), HOUR).unwrap().parts[0].devices[..], [1]);
@@ -92,7 +93,7 @@ fn gpus_are_whole_devices_of_the_kind_asked_for() {
 #[test]
 fn a_gpu_of_any_kind_leaves_the_kind_that_is_promised() {
     let mut c = cluster(&[(8, &["a", "h"])]);
-    let typed = Request { gpus: GpuRequest::PerNode(1), gpu_type: Some("a".to_owned()), ..Request::default() };
+    let typed = Request { gpus: GpuRequest::PerNode(1), gpu_types: vec!["a".to_owned()], ..Request::default() };
     let class = class(&mut c, typed);
     let later = NOW + Span(10);
     let slot = c.earliest_start(class, later, HOUR, &Placing::default(), &mut Work(100)).unwrap();
@@ -270,7 +271,7 @@ fn what_can_never_run_is_told_with_the_numbers() {
     c.set_node(NodeId(3), drained);
     let mut ever = |request| {
         let class = class(&mut c, request);
-        c.ever(class)
+        c.ever(class).map_err(|why| why.to_string())
     };
     assert_eq!(ever(cores(16)), Ok(()), "a drained node counts");
     assert_eq!(
@@ -279,7 +280,7 @@ fn what_can_never_run_is_told_with_the_numbers() {
          0 nodes with room when empty, 1 needed"
     );
     let gpus =
-        Request { nodes_min: 2, gpus: GpuRequest::PerNode(1), gpu_type: Some("h".to_owned()), ..Request::default() };
+        Request { nodes_min: 2, gpus: GpuRequest::PerNode(1), gpu_types: vec!["h".to_owned()], ..Request::default() };
     assert_eq!(
         ever(gpus).unwrap_err(),
         "asks for 2 nodes, 1 core on each, 1 GPU of type h on each node; 4 nodes; 3 have no GPU of type h; \
@@ -302,7 +303,7 @@ fn the_explanation_counts_nodes_condition_by_condition() {
         nodes_min: 2,
         cpus_per_task: 4,
         gpus: GpuRequest::PerNode(1),
-        gpu_type: Some("h".to_owned()),
+        gpu_types: vec!["h".to_owned()],
         ..Request::default()
     };
     let class = class(&mut c, request);
@@ -325,13 +326,18 @@ fn a_budget_that_ends_changes_nothing() {
     let mut c = cluster(&[(4, &[]), (4, &[]), (4, &[])]);
     let class = class(&mut c, Request { nodes_min: 3, ..Request::default() });
     let before = format!("{c:?}");
-    for units in 0..4 {
+    let mut enough = Work(100);
+    let mark = c.savepoint();
+    assert!(c.try_start(JobId(1), class, NOW, HOUR, &Placing::default(), &mut enough).is_ok());
+    c.rollback(mark);
+    let needed = 100 - enough.0;
+    for units in 0..needed {
         let mut work = Work(units);
         let tried = c.try_start(JobId(1), class, NOW, HOUR, &Placing::default(), &mut work);
         assert_eq!((tried, work), (Err(NoFit::Budget), Work(0)));
         assert_eq!(format!("{c:?}"), before);
     }
-    let mut work = Work(4);
+    let mut work = Work(needed);
     assert!(c.try_start(JobId(1), class, NOW, HOUR, &Placing::default(), &mut work).is_ok());
     assert_eq!(work, Work(0));
 }

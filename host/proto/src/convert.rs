@@ -22,11 +22,12 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         MemRequest::PerNode(n) => (Some(n), None),
         MemRequest::PerCpu(n) => (None, Some(n)),
     };
-    let (gpus_per_node, gpus_per_task, gpus_total) = match r.gpus {
-        GpuRequest::None => (None, None, None),
-        GpuRequest::PerNode(n) => (Some(n), None, None),
-        GpuRequest::PerTask(n) => (None, Some(n), None),
-        GpuRequest::Total(n) => (None, None, Some(n)),
+    let (gpus_per_node, gpus_per_task, gpus_total, gpu_share) = match r.gpus {
+        GpuRequest::None => (None, None, None, None),
+        GpuRequest::PerNode(n) => (Some(n), None, None, None),
+        GpuRequest::PerTask(n) => (None, Some(n), None, None),
+        GpuRequest::Total(n) => (None, None, Some(n), None),
+        GpuRequest::Share(n) => (None, None, None, Some(n)),
     };
     v1::Request {
         nodes_min: r.nodes_min,
@@ -39,11 +40,13 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         gpus_per_node,
         gpus_per_task,
         gpus_total,
-        gpu_type: r.gpu_type.clone(),
+        gpu_types: r.gpu_types.clone(),
         features: r.features.clone(),
         node_list: r.node_list.clone(),
         exclude: r.exclude.clone(),
         exclusive: r.exclusive,
+        gpu_share,
+        cpu_milli: r.cpu_milli,
         constraint: r.constraint.as_ref().map(ToString::to_string),
         topology: r.topology.as_ref().map(|t| t.level.clone()),
         topology_preferred: r.topology.as_ref().is_some_and(|t| !t.required),
@@ -61,14 +64,19 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         (None, Some(n)) => MemRequest::PerCpu(n),
         _ => return bad("memory per node and memory per core exclude each other; ask for one"),
     };
-    let gpus = match (w.gpus_per_node, w.gpus_per_task, w.gpus_total) {
-        (None, None, None) | (Some(0), None, None) | (None, Some(0), None) | (None, None, Some(0)) => GpuRequest::None,
-        (Some(n), None, None) => GpuRequest::PerNode(n),
-        (None, Some(n), None) => GpuRequest::PerTask(n),
-        (None, None, Some(n)) => GpuRequest::Total(n),
-        _ => return bad("GPUs per node, per task and in all exclude each other; ask for one"),
+    let gpus = match (w.gpus_per_node, w.gpus_per_task, w.gpus_total, w.gpu_share) {
+        (None | Some(0), None, None, None)
+        | (None, Some(0), None, None)
+        | (None, None, Some(0), None)
+        | (None, None, None, Some(0)) => GpuRequest::None,
+        (Some(n), None, None, None) => GpuRequest::PerNode(n),
+        (None, Some(n), None, None) => GpuRequest::PerTask(n),
+        (None, None, Some(n), None) => GpuRequest::Total(n),
+        (None, None, None, Some(n)) if n < 1000 => GpuRequest::Share(n),
+        (None, None, None, Some(n)) => return bad(format!("{n} thousandths of a GPU are no part of one; at most 999")),
+        _ => return bad("GPUs per node, per task, in all and a part of one exclude each other; ask for one"),
     };
-    let request = Request {
+    let mut request = Request {
         nodes_min: w.nodes_min.max(1),
         nodes_max: w.nodes_max,
         tasks: w.tasks,
@@ -76,11 +84,12 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         cpus_per_task: w.cpus_per_task.max(1),
         mem,
         gpus,
-        gpu_type: w.gpu_type,
+        gpu_types: Vec::new(),
         features: w.features,
         node_list: w.node_list,
         exclude: w.exclude,
         exclusive: w.exclusive,
+        cpu_milli: None,
         constraint: w.constraint.as_deref().map(constraint).transpose()?.flatten(),
         topology: w
             .topology
@@ -88,6 +97,10 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
             .transpose()
             .map_err(Malformed)?,
     };
+    request.set_gpu_types(w.gpu_types);
+    if let Some(milli) = w.cpu_milli.filter(|n| *n > 0) {
+        request.set_cpu_milli(milli);
+    }
     if let Some(why) = request.contradiction() {
         return bad(why);
     }
@@ -167,7 +180,7 @@ pub fn environment_entries(blob: &[u8]) -> Vec<String> {
 
 /// Checks the texts of a request.
 pub(crate) fn request_texts(request: &Request) -> Result<(), Malformed> {
-    let all = request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_type);
+    let all = request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_types);
     all.into_iter().try_for_each(|name| text("a feature, node or GPU type", name, limits::NAME_BYTES))
 }
 
@@ -332,7 +345,9 @@ mod tests {
     fn a_draft_survives_the_wire() {
         let mut spec = JobSpec::new("x", Payload::Script { args: vec!["a".into()] });
         spec.request.mem = MemRequest::PerCpu(100);
-        spec.request.gpus = GpuRequest::PerNode(2);
+        spec.request.gpus = GpuRequest::Share(250);
+        spec.request.set_gpu_types(vec!["b".into(), "a".into()]);
+        spec.request.set_cpu_milli(1500);
         spec.request.topology = Topology::read("rack", false).ok();
         spec.request.constraint = Constraint::parse("(a&b)|c").unwrap().1;
         spec.array = ArraySpec::parse("1-9:2%3").ok();
@@ -357,6 +372,10 @@ mod tests {
             change(&mut wire);
             draft_from_wire(wire).unwrap_err().0
         };
+        let request = |w: v1::Request| request_from_wire(w).unwrap_err().0;
+        assert!(request(v1::Request { gpu_share: Some(1000), ..v1::Request::default() }).contains("at most 999"));
+        let both = v1::Request { gpu_share: Some(1), gpus_total: Some(1), ..v1::Request::default() };
+        assert!(request(both).contains("exclude each other"));
         assert!(error(|w| w.argv.clear()).contains("script or a command"));
         assert!(error(|w| w.name = "a\0b".into()).contains("NUL"));
         assert!(error(|w| w.time_limit = Some(0)).contains("time limit"));

@@ -31,7 +31,8 @@ struct Books {
     takes_jobs: bool,
     drained: bool,
     given: BTreeMap<ResourceId, i64>,
-    holder: BTreeMap<u32, JobId>,
+    /// Who holds how many thousandths of each device.
+    holders: BTreeMap<u32, BTreeMap<JobId, i64>>,
 }
 
 /// What must hold of a job when it starts.
@@ -105,7 +106,7 @@ impl Auditor {
             let known = Known {
                 submitted: at,
                 begin: spec.begin.unwrap_or(at),
-                millicores: spec.request.cpu_count() as i64 * 1000,
+                millicores: amount(&spec.request.total(), ResourceId::CPU),
                 attempts: 0,
             };
             if self.jobs.insert(id, known).is_some() {
@@ -202,9 +203,14 @@ impl Books {
             if *device as usize >= self.devices {
                 wrong.push(format!("it has no device {device}"));
             }
-            if let Some(other) = self.holder.insert(*device, job) {
-                wrong.push(format!("device {device} is held by job {other}"));
+            let holders = self.holders.entry(*device).or_default();
+            let held: i64 = holders.values().sum();
+            let milli = per_device(amounts, devices);
+            if held + milli > 1000 {
+                let others: Vec<String> = holders.keys().map(ToString::to_string).collect();
+                wrong.push(format!("{milli} of device {device}, {held} of which job {} holds", others.join(", ")));
             }
+            holders.insert(job, milli);
         }
     }
 
@@ -217,11 +223,19 @@ impl Books {
             below |= *given < 0;
         }
         for device in devices {
-            if self.holder.get(device) == Some(&job) {
-                self.holder.remove(device);
+            if let Some(holders) = self.holders.get_mut(device) {
+                holders.remove(&job);
             }
         }
         below
+    }
+}
+
+/// Thousandths of each device: a single one can be held in part.
+fn per_device(amounts: &Amounts, devices: &[u32]) -> i64 {
+    match (devices.len(), amount(amounts, ResourceId::GPU)) {
+        (1, milli @ 1..1000) => milli,
+        _ => 1000,
     }
 }
 

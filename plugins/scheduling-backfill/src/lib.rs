@@ -55,8 +55,8 @@ impl<C: Cycle> Plan<'_, C> {
             after = Some(*window.last()?);
             size = size.saturating_mul(4).min(largest_window);
             let (promised, rest) = self.promise_in_order(&window)?;
-            if self.promises_left == 0 && only_arrivals && scope == Scope::All {
-                scope = Scope::Arrived;
+            if self.promises_left == 0 && scope == Scope::All {
+                scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                 after = promised.or(after);
                 continue;
             }

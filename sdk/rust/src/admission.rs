@@ -69,10 +69,10 @@ pub trait Draft: Sized {
     fn set_memory(&self, memory: &Memory) -> Result<(), String>;
     /// GPUs.
     fn gpus(&self) -> Gpus;
-    /// Type of GPU that was asked for.
-    fn gpu_type(&self) -> Option<String>;
+    /// Types of GPU that will do; none: any.
+    fn gpu_types(&self) -> Vec<String>;
     /// Sets [`Draft::gpus`].
-    fn set_gpus(&self, gpus: &Gpus, kind: Option<&str>) -> Result<(), String>;
+    fn set_gpus(&self, gpus: &Gpus, types: &[String]) -> Result<(), String>;
     /// Features that its nodes must have.
     fn features(&self) -> Vec<String>;
     /// Sets [`Draft::features`].
@@ -220,11 +220,11 @@ impl Draft for wit::Draft {
     fn gpus(&self) -> Gpus {
         self.gpus()
     }
-    fn gpu_type(&self) -> Option<String> {
-        self.gpu_type()
+    fn gpu_types(&self) -> Vec<String> {
+        self.gpu_types()
     }
-    fn set_gpus(&self, gpus: &Gpus, kind: Option<&str>) -> Result<(), String> {
-        self.set_gpus(gpus, kind)
+    fn set_gpus(&self, gpus: &Gpus, types: &[String]) -> Result<(), String> {
+        self.set_gpus(gpus, types)
     }
     fn features(&self) -> Vec<String> {
         self.features()

@@ -114,9 +114,9 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
 /// What a job needs, in words.
 fn request(r: &Request) -> String {
     let count = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let gpu = match &r.gpu_type {
-        Some(kind) => format!("{kind} GPU"),
-        None => "GPU".to_owned(),
+    let gpu = match r.gpu_types.join("|") {
+        any if any.is_empty() => "GPU".to_owned(),
+        types => format!("{types} GPU"),
     };
     let mut parts = vec![match r.nodes_max {
         Some(max) if max != r.nodes_min => format!("{}-{max} nodes", r.nodes_min),
@@ -124,12 +124,16 @@ fn request(r: &Request) -> String {
     }];
     parts.extend(r.tasks.map(|n| count(n, "task")));
     parts.extend(r.tasks_per_node.map(|n| format!("{} per node", count(n, "task"))));
-    parts.push(format!("{} per task", count(r.cpus_per_task, "core")));
+    parts.push(match r.cpu_milli {
+        Some(milli) => format!("{} per task", amount::show("cpu", milli.into())),
+        None => format!("{} per task", count(r.cpus_per_task, "core")),
+    });
     parts.extend(r.mem_per_node.map(|n| format!("{} per node", amount::show("mem", n.cast_signed()))));
     parts.extend(r.mem_per_cpu.map(|n| format!("{} per core", amount::show("mem", n.cast_signed()))));
     parts.extend(r.gpus_per_node.map(|n| format!("{} per node", count(n, &gpu))));
     parts.extend(r.gpus_per_task.map(|n| format!("{} per task", count(n, &gpu))));
     parts.extend(r.gpus_total.map(|n| count(n, &gpu)));
+    parts.extend(r.gpu_share.map(|n| format!("{} of a {gpu} per node", amount::show("gpu", n.into()))));
     if !r.features.is_empty() {
         parts.push(format!("with {}", r.features.join("&")));
     }
@@ -163,7 +167,7 @@ mod tests {
             cpus_per_task: 1,
             mem_per_node: Some(4096),
             gpus_per_node: Some(2),
-            gpu_type: Some("a100".into()),
+            gpu_types: vec!["a100".into()],
             exclude: vec!["n2".into(), "n1".into()],
             constraint: Some("[r1|r2]".into()),
             topology: Some("rack".into()),

@@ -66,7 +66,7 @@ impl Source<'_> {
             return (ReasonCode::PartitionDown, format!("queue '{}' starts no jobs now", job.spec.queue));
         }
         match self.notes.get(&id) {
-            Some(note) => (note.code, note.text.clone()),
+            Some(note) => (note.code, note.text.to_string()),
             // The cycle did not come to it: jobs before it fill or block the cluster.
             None if !self.notes.is_empty() => (ReasonCode::Priority, String::new()),
             None => own(),

@@ -39,7 +39,8 @@ fn view(state: &State, node: &Node, last_seen: Option<i64>) -> v1::Node {
         uuid: d.uuid.clone(),
         mem_mib: d.mem_mib,
         numa: d.numa,
-        used: held.devices.contains(&(index as u32)),
+        used: held.devices.contains_key(&(index as u32)),
+        held: held.devices.get(&(index as u32)).map_or(0, |milli| *milli as u32),
     };
     v1::Node {
         name: node.spec.name.clone(),

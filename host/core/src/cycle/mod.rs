@@ -3,7 +3,9 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod devices;
 mod plan;
+mod refusals;
 mod savepoints;
 mod tables;
 mod types;
@@ -15,7 +17,9 @@ use crate::replica::{Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
+use refusals::Refusals;
 use savepoints::Savepoint;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -40,8 +44,11 @@ pub struct Cycle {
     /// Jobs behind rows, in the order in which they were handed out.
     jobs: Vec<JobId>,
     rows: BTreeMap<JobId, u32>,
-    attempts: Vec<JobId>,
-    nodes: Vec<NodeId>,
+    /// Rows of `attempts` and `nodes`, from the first look on.
+    attempts: OnceCell<Vec<JobId>>,
+    nodes: OnceCell<Vec<NodeId>>,
+    /// Worked out when first asked for.
+    devices: OnceCell<devices::Devices>,
     queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
@@ -51,8 +58,11 @@ pub struct Cycle {
     savepoints: Vec<Savepoint>,
     next_savepoint: u32,
     next_group: u32,
-    /// The shortest limit at which a class was refused since capacity last grew: longer ones need no look.
-    refused: BTreeMap<ClassId, (Span, String)>,
+    refused: Refusals,
+    /// Classes that this cycle parked, on the ground that its starts become facts.
+    parked: Vec<ClassId>,
+    /// It keeps capacity from now on, so that a refusal is no ground for parking.
+    keeps_now: bool,
     notes: BTreeMap<JobId, Note>,
 }
 
@@ -72,23 +82,24 @@ impl Cycle {
         causes: Vec<Cause>,
         outcomes: Vec<bool>,
     ) -> Box<Self> {
+        let mut work = Work(work);
         replica.advance(now);
+        replica.unpark_helped(&mut work);
         let base = replica.cluster.savepoint();
-        let attempts = state.attempts.keys().copied().collect();
-        let nodes = state.nodes.keys().copied().collect();
         let queues = state.queues.keys().copied().collect();
         Box::new(Self {
             replica,
             state,
             now,
-            work: Work(work),
+            work,
             causes: summarise(causes),
             outcomes,
             base,
             jobs: Vec::new(),
             rows: BTreeMap::new(),
-            attempts,
-            nodes,
+            attempts: OnceCell::new(),
+            nodes: OnceCell::new(),
+            devices: OnceCell::new(),
             queues,
             gone: BTreeSet::new(),
             starts: Vec::new(),
@@ -97,7 +108,9 @@ impl Cycle {
             savepoints: Vec::new(),
             next_savepoint: 0,
             next_group: 0,
-            refused: BTreeMap::new(),
+            refused: Refusals::default(),
+            parked: Vec::new(),
+            keeps_now: false,
             notes: BTreeMap::new(),
         })
     }
@@ -109,7 +122,8 @@ impl Cycle {
     }
 
     /// Ends the cycle without a plan: nothing of it stands.
-    pub fn abandon(self: Box<Self>) -> Box<Replica> {
+    pub fn abandon(mut self: Box<Self>) -> Box<Replica> {
+        self.unpark();
         self.restore()
     }
 
@@ -158,7 +172,7 @@ impl Cycle {
 
     /// How many nodes there are: for the fuel of the call.
     pub fn node_count(&self) -> u64 {
-        self.nodes.len() as u64
+        self.state.nodes.len() as u64
     }
 
     /// The next pending jobs in order.
@@ -172,7 +186,7 @@ impl Cycle {
             },
         };
         let only = match scope {
-            Scope::All | Scope::Arrived => None,
+            Scope::All | Scope::Awake | Scope::Arrived => None,
             Scope::Queue(row) => match self.queues.get(row as usize) {
                 Some(queue) => Some(*queue),
                 None => return Vec::new(),
@@ -180,8 +194,9 @@ impl Cycle {
         };
         let most = n.min(WINDOW) as usize;
         let (found, looked) = match scope {
-            Scope::Arrived => self.window(self.replica.arrived_after(after), only, most),
-            Scope::All | Scope::Queue(_) => self.window(self.replica.order_after(after), only, most),
+            Scope::Arrived => self.window(self.replica.arrived_after(after), only, true, most),
+            Scope::Awake => self.window(self.replica.order_after(after), only, true, most),
+            Scope::All | Scope::Queue(_) => self.window(self.replica.order_after(after), only, false, most),
         };
         self.work.0 -= looked;
         found.into_iter().map(|job| self.row_of(job)).collect()
@@ -190,17 +205,21 @@ impl Cycle {
     /// The first `most` of these that this cycle has not started or held, and how many were looked at.
     fn window<'a>(
         &self,
-        ranks: impl Iterator<Item = &'a Rank>,
+        ranks: impl Iterator<Item = (&'a Rank, &'a ClassId)>,
         only: Option<QueueId>,
+        awake: bool,
         most: usize,
     ) -> (Vec<JobId>, u64) {
         let mut found = Vec::new();
         let mut looked = 0;
-        for rank in ranks {
+        for (rank, class) in ranks {
             if found.len() >= most || looked >= self.work.0 {
                 break;
             }
             looked += 1;
+            if awake && self.replica.parked(*class).is_some() {
+                continue;
+            }
             let job = rank.3;
             let here = only.is_none_or(|q| self.replica.pending(job).is_some_and(|p| p.queue == q));
             if here && !self.gone.contains(&job) {
@@ -258,13 +277,14 @@ impl Cycle {
             let running = self.state.jobs.get(&array).map_or(0, |e| e.running);
             let planned = self.started_of.get(&array).copied().unwrap_or(0);
             if running + planned >= most {
-                return Err(CycleRefusal::NotNow(format!("{running} of at most {most} elements of its array run")));
+                return Err(CycleRefusal::NotNow(
+                    format!("{running} of at most {most} elements of its array run").into(),
+                ));
             }
         }
-        if let Some((shortest, why)) = self.refused.get(&class)
-            && limit >= *shortest
-            && *how == Placing::default()
-        {
+        let anywhere = *how == Placing::default();
+        let known = self.replica.parked(class).or_else(|| self.refused.get(class, limit).filter(|_| anywhere));
+        if let Some(why) = known {
             return Err(CycleRefusal::NotNow(why.clone()));
         }
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
@@ -275,16 +295,14 @@ impl Cycle {
                 }
                 let group = self.next_group;
                 self.next_group += 1;
-                self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
+                self.starts.push(PlannedStart { job, allocation, group });
                 self.notes.remove(&job);
                 Ok(Outcome::Started)
             }
             Err(NoFit::NotNow(why)) => {
-                if *how == Placing::default() {
-                    let shorter = self.refused.get(&class).is_none_or(|(shortest, _)| limit < *shortest);
-                    if shorter {
-                        self.refused.insert(class, (limit, why.clone()));
-                    }
+                if anywhere {
+                    self.refused.insert(class, limit, why.clone());
+                    self.park(class, &why)?;
                 }
                 Err(CycleRefusal::NotNow(why))
             }
@@ -328,12 +346,13 @@ impl Cycle {
             return Err(not_yet("durable reservations"));
         }
         self.spend(1)?;
+        self.keeps_now |= slot.slot.start <= self.now;
         let id = self.replica.cluster.reserve(&slot.slot);
         self.reservations.push(Some((id, slot.job, slot.slot.start)));
         if let Some(note) = self.notes.get_mut(&slot.job) {
             note.earliest = Some(slot.slot.start);
         } else {
-            self.note_for(slot.job, ReasonCode::Resources, String::new(), Some(slot.slot.start));
+            self.note_for(slot.job, ReasonCode::Resources, "".into(), Some(slot.slot.start));
         }
         Ok(self.reservations.len() as u32 - 1)
     }
@@ -374,7 +393,7 @@ impl Cycle {
     pub fn hold(&mut self, row: u32, why: &str) -> Result<(), CycleRefusal> {
         let job = self.job(row)?;
         self.gone.insert(job);
-        self.note_for(job, ReasonCode::Policy, why.to_owned(), None);
+        self.note_for(job, ReasonCode::Policy, why.into(), None);
         Ok(())
     }
 
@@ -386,9 +405,34 @@ impl Cycle {
         let job = self.job(row)?;
         match self.notes.get_mut(&job) {
             Some(note) => note.said = Some(why.to_owned()),
-            None => self.note_for(job, ReasonCode::Policy, why.to_owned(), None),
+            None => self.note_for(job, ReasonCode::Policy, why.into(), None),
         }
         Ok(())
+    }
+
+    /// Parks a class that was refused, if what runs alone is reason enough: then it needs no look before something comes
+    /// free, whatever is promised meanwhile.
+    fn park(&mut self, class: ClassId, why: &Arc<str>) -> Result<(), CycleRefusal> {
+        if self.keeps_now {
+            return Ok(());
+        }
+        match self.replica.cluster.has_room_now(class, &mut self.work) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.replica.park(class, why.clone());
+                self.parked.push(class);
+                Ok(())
+            }
+            Err(_) => Err(CycleRefusal::Budget),
+        }
+    }
+
+    /// What this cycle refused may fit after all.
+    fn unpark(&mut self) {
+        self.refused.clear();
+        for class in self.parked.drain(..) {
+            self.replica.unpark(class);
+        }
     }
 
     fn explain(&mut self, job: JobId, refusal: &CycleRefusal) {
@@ -403,7 +447,7 @@ impl Cycle {
         self.note_for(job, code, text.clone(), None);
     }
 
-    fn note_for(&mut self, job: JobId, code: ReasonCode, text: String, earliest: Option<Timestamp>) {
+    fn note_for(&mut self, job: JobId, code: ReasonCode, text: Arc<str>, earliest: Option<Timestamp>) {
         if self.notes.len() < NOTES || self.notes.contains_key(&job) {
             self.notes.insert(job, Note { code, text, said: None, earliest });
         }
@@ -433,12 +477,20 @@ impl Cycle {
 
     /// The node behind a row of `nodes`.
     pub fn node_id(&self, row: u32) -> Option<NodeId> {
-        self.nodes.get(row as usize).copied()
+        self.node_rows().get(row as usize).copied()
     }
 
     /// The row of a node in `nodes`.
     pub fn node_row(&self, node: NodeId) -> Option<u32> {
-        self.nodes.binary_search(&node).ok().map(|i| i as u32)
+        self.node_rows().binary_search(&node).ok().map(|i| i as u32)
+    }
+
+    pub(super) fn node_rows(&self) -> &[NodeId] {
+        self.nodes.get_or_init(|| self.state.nodes.keys().copied().collect())
+    }
+
+    fn attempt_rows(&self) -> &[JobId] {
+        self.attempts.get_or_init(|| self.state.attempts.keys().copied().collect())
     }
 }
 

@@ -4,6 +4,7 @@ use super::Cycle;
 use crate::command::{Group, Start};
 use ephor_model::{JobId, ReasonCode, Timestamp};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Why a job waits, as the last cycle found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct Note {
     /// Reason.
     pub code: ReasonCode,
     /// In numbers.
-    pub text: String,
+    pub text: Arc<str>,
     /// What the policy added.
     pub said: Option<String>,
     /// When it could start, where the policy asked and promised it.

@@ -57,7 +57,7 @@ impl Cycle {
         self.gone = saved.gone;
         self.started_of = saved.started_of;
         self.notes = saved.notes;
-        self.refused.clear();
+        self.unpark();
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The tables of a cycle as integer columns.
 
+use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
 use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
 
@@ -57,7 +58,7 @@ const QUEUES: &[&str] = &[
     "demand.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
-const EMPTY: [&str; 3] = ["devices", "reservations", "pools"];
+const EMPTY: [&str; 2] = ["reservations", "pools"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -73,9 +74,10 @@ impl Cycle {
     pub fn rows(&self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
-            "attempts" => self.attempts.len(),
+            "attempts" => self.state.attempts.len(),
             "queues" => self.queues.len(),
-            "nodes" => self.nodes.len(),
+            "nodes" => self.state.nodes.len(),
+            "devices" => self.devices().count(),
             t if EMPTY.contains(&t) => 0,
             _ => return Err(unknown_table(table)),
         };
@@ -92,6 +94,7 @@ impl Cycle {
             "attempts" => ATTEMPTS,
             "queues" => QUEUES,
             "nodes" => NODES,
+            "devices" => DEVICES,
             t if EMPTY.contains(&t) => return Ok(Vec::new()),
             _ => return Err(unknown_table(table)),
         };
@@ -117,32 +120,14 @@ impl Cycle {
             "jobs" => self.job_column(name, rows),
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
+            "devices" => self.device_column(name, rows),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
     }
 
-    /// A column of lists: ends and values.
-    ///
-    /// # Errors
-    /// As for [`Self::column`].
-    pub fn ragged(&mut self, table: &str, name: &str, rows: &[u32]) -> Result<(Vec<u32>, Vec<i64>), CycleRefusal> {
-        if (table, name) != ("attempts", "on-nodes") {
-            return Err(CycleRefusal::Other("the only column of lists is on-nodes of table attempts".into()));
-        }
-        self.spend(1 + rows.len() as u64)?;
-        let (mut ends, mut values) = (Vec::new(), Vec::new());
-        for row in rows {
-            let attempt = self.attempt(*row)?;
-            let nodes = attempt.allocation.parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from);
-            values.extend(nodes);
-            ends.push(values.len() as u32);
-        }
-        Ok((ends, values))
-    }
-
     /// Gives every eligible job a row, so that whole columns have an order.
     fn hand_out_all(&mut self) {
-        let jobs: Vec<JobId> = self.replica.order_after(None).map(|rank| rank.3).collect();
+        let jobs: Vec<JobId> = self.replica.order_after(None).map(|(rank, _)| rank.3).collect();
         for job in jobs {
             self.row_of(job);
         }
@@ -179,9 +164,9 @@ impl Cycle {
             .collect()
     }
 
-    fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
+    pub(super) fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
         let unknown = || CycleRefusal::Other(format!("table attempts has no row {row}"));
-        let job = self.attempts.get(row as usize).ok_or_else(unknown)?;
+        let job = self.attempt_rows().get(row as usize).ok_or_else(unknown)?;
         self.state.attempts.get(job).map(AsRef::as_ref).ok_or_else(unknown)
     }
 
@@ -283,7 +268,7 @@ impl Cycle {
             }
         }
         if demand {
-            for rank in self.replica.order_after(None) {
+            for (rank, _) in self.replica.order_after(None) {
                 if let Some((entry, _)) = self.state.element(rank.3) {
                     book(entry.job.queue, &entry.job.spec.request.total());
                 }

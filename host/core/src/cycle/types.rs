@@ -2,14 +2,15 @@
 
 use ephor_model::JobId;
 use ephor_placement::Slot;
+use std::sync::Arc;
 
 /// What an operation could not do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CycleRefusal {
     /// Whatever ends.
-    Never(String),
+    Never(Arc<str>),
     /// Not now.
-    NotNow(String),
+    NotNow(Arc<str>),
     /// A pool is used up.
     Pool(u32),
     /// The work units are used up.
@@ -47,7 +48,9 @@ pub enum Scope {
     All,
     /// Those of one queue, by row.
     Queue(u32),
-    /// Those that became eligible since the last accepted cycle.
+    /// All whose class is not parked.
+    Awake,
+    /// Those that became eligible since the last accepted cycle and whose class is not parked.
     Arrived,
 }
 

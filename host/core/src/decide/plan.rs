@@ -32,7 +32,7 @@ fn begin(tx: &mut Tx<'_>, start: &Start) {
 fn fits(tx: &Tx<'_>, group: &Group) -> bool {
     let mut jobs = BTreeSet::new();
     let mut arrays: BTreeMap<JobId, u32> = BTreeMap::new();
-    let mut asked: BTreeMap<NodeId, (Amounts, BTreeSet<u32>)> = BTreeMap::new();
+    let mut asked: BTreeMap<NodeId, (Amounts, BTreeMap<u32, i64>)> = BTreeMap::new();
     for start in &group.starts {
         if !jobs.insert(start.job) || !may_start(tx, start.job, &mut arrays) || start.allocation.parts.is_empty() {
             return false;
@@ -45,8 +45,8 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
             }
             let on_node = asked.entry(part.node).or_default();
             on_node.0.add(&part.amounts);
-            if !part.devices.iter().all(|d| on_node.1.insert(*d)) {
-                return false;
+            for device in &part.devices {
+                *on_node.1.entry(*device).or_default() += part.milli_per_device();
             }
         }
     }
@@ -65,10 +65,12 @@ fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool 
     eligible && in_time && queue_starts && below_throttle && !tx.state.attempts.contains_key(&id)
 }
 
-fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeSet<u32>) -> bool {
+fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeMap<u32, i64>) -> bool {
     let Some(node) = tx.state.nodes.get(&id) else { return false };
     let held = tx.state.derived.held.get(&id);
-    let devices_free =
-        devices.iter().all(|d| (*d as usize) < node.spec.devices.len() && held.is_none_or(|h| !h.devices.contains(d)));
+    let taken = |device: &u32| held.and_then(|h| h.devices.get(device)).copied().unwrap_or(0);
+    let devices_free = devices
+        .iter()
+        .all(|(device, milli)| (*device as usize) < node.spec.devices.len() && taken(device) + milli <= 1000);
     node.takes_jobs() && devices_free && tx.state.free(id).covers(amounts)
 }

@@ -7,8 +7,8 @@ use ephor_core::decide::{Batch, Change, execute};
 use ephor_core::scheduler::{FirstComeFirstServed, Scheduler};
 use ephor_core::{Command, Refusal, Reply, Stamped, State};
 use ephor_model::{
-    Account, Amounts, ArraySpec, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Exit, JobId, JobSpec,
-    JobState, NodeSpec, Payload, Queue, ResourceId, Span, Timestamp, Usage,
+    Account, Amounts, ArraySpec, AttemptKey, Dependency, DependencyKind, Device, Digest, EndCause, Exit, GpuRequest,
+    JobId, JobSpec, JobState, NodeSpec, Payload, Queue, ResourceId, Span, Timestamp, Usage,
 };
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ pub fn job() -> TestJob {
 impl TestJob {
     pub fn cpus(mut self, n: u32) -> Self {
         self.0.request.cpus_per_task = n;
+        self
+    }
+    pub fn gpus(mut self, gpus: GpuRequest) -> Self {
+        self.0.request.gpus = gpus;
         self
     }
     pub fn array(mut self, text: &str) -> Self {
@@ -83,14 +87,21 @@ pub struct World {
     pub now: Timestamp,
     pub log: Vec<Stamped>,
     pub scheduler: Scheduler,
+    /// GPUs of each node that registers.
+    pub gpus: u32,
 }
 
 impl World {
     /// `nodes` nodes of `cpus` cores each, queue `main`, account `default`.
     pub fn new(nodes: u32, cpus: i64) -> Self {
+        Self::with_gpus(nodes, cpus, 0)
+    }
+
+    /// The same with `gpus` GPUs of kind `h` on each node.
+    pub fn with_gpus(nodes: u32, cpus: i64, gpus: u32) -> Self {
         let state = State::default();
         let scheduler = Scheduler::new(&state);
-        let mut world = Self { state, now: Timestamp(1_000), log: Vec::new(), scheduler };
+        let mut world = Self { state, now: Timestamp(1_000), log: Vec::new(), scheduler, gpus };
         world.run(Command::BeginEpoch { at_least: 1 }).unwrap();
         let queue = Queue { name: "main".into(), default: true, ..Queue::default() };
         let account = Account { name: "default".into(), ..Account::default() };
@@ -114,7 +125,12 @@ impl World {
     pub fn register(&mut self, name: &str, cpus: i64, boot: &str, holds: &[AttemptKey]) -> Vec<AttemptKey> {
         let spec = NodeSpec {
             name: name.into(),
-            capacity: Amounts::new().with(ResourceId::CPU, cpus * 1000),
+            capacity: Amounts::new()
+                .with(ResourceId::CPU, cpus * 1000)
+                .with(ResourceId::GPU, i64::from(self.gpus) * 1000),
+            devices: (0..self.gpus)
+                .map(|i| Device { kind: "h".into(), uuid: i.to_string(), mem_mib: 0, numa: -1 })
+                .collect(),
             boot_id: boot.into(),
             ..NodeSpec::default()
         };

@@ -106,8 +106,10 @@ fn differing(draft: &Draft) -> Vec<String> {
         GpuRequest::PerNode(n) => put("gpus_per_node", true, n.to_string()),
         GpuRequest::PerTask(n) => put("gpus_per_task", true, n.to_string()),
         GpuRequest::Total(n) => put("gpus", true, n.to_string()),
+        GpuRequest::Share(n) => put("gpu_share", true, n.to_string()),
     }
-    put("gpu_type", r.gpu_type.is_some(), opt(&r.gpu_type));
+    put("gpu_type", !r.gpu_types.is_empty(), r.gpu_types.join("|"));
+    put("cpu_milli", r.cpu_milli.is_some(), r.cpu_milli.unwrap_or(0).to_string());
     put("features", !r.features.is_empty(), r.features.join("&"));
     put("constraint", r.constraint.is_some(), r.constraint.as_ref().map(ToString::to_string).unwrap_or_default());
     let level = r.topology.as_ref().map(|t| format!("{}{}", t.level, if t.required { "" } else { "?" }));

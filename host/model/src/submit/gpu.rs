@@ -1,42 +1,55 @@
-//! GPUs as people ask for them: per node, per task or in all, with or without a type.
+//! GPUs as people ask for them: per node, per task or in all, whole or a part of one, of some types or any.
 
-use super::quantity::parse_count;
+use super::quantity::{parse_count, parse_milli};
 use crate::request::{GpuRequest, Request};
 
-/// A number of GPUs and their type, where one is named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A number of GPUs, or a part of one, and the types that will do, where some are named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpus {
     /// How many.
     pub count: u32,
-    /// Type, such as `a100`; `None`: any.
-    pub kind: Option<String>,
+    /// In place of a count: a part of one GPU in thousandths; 0: none.
+    pub share: u32,
+    /// Types, such as `a100`; none: any.
+    pub kinds: Vec<String>,
 }
 
-/// Reads `[type:]number`.
+/// Reads `[type[|type...]:]number`, where the number may be a part of one GPU such as `0.5`.
 pub fn parse(text: &str) -> Result<Gpus, String> {
     if text.contains(',') {
-        return Err(format!("'{text}' asks for several types of GPU, which does not work yet; name one"));
+        return Err(format!(
+            "'{text}' asks for GPUs of several types at once, which does not work yet; write a100|h100:2 where either \
+             type will do"
+        ));
     }
-    let (kind, count) = match text.split_once(':') {
-        Some((kind, count)) => (Some(kind), count),
-        None => (None, text),
+    let (kinds, number) = match text.split_once(':') {
+        Some((kinds, number)) => (kinds.split('|').map(str::to_owned).collect(), number),
+        None => (Vec::new(), text),
     };
-    if kind.is_some_and(str::is_empty) {
+    if kinds.iter().any(String::is_empty) {
         return Err(format!("'{text}' names no type before the colon"));
     }
-    let count = parse_count(count, 0).map_err(|e| format!("{e}; write a number of GPUs like 2 or a100:2"))?;
-    Ok(Gpus { count, kind: kind.map(Into::into) })
+    let hint = |e| format!("{e}; write a number of GPUs like 2 or a100:2, or a part of one like 0.5");
+    let (count, share) = match number.contains('.') {
+        true => match parse_milli(number).map_err(hint)? {
+            milli if milli.is_multiple_of(1000) => (milli / 1000, 0),
+            milli if milli < 1000 => (0, milli),
+            _ => return Err(format!("'{number}' is more than one GPU; only a single one can be taken in part")),
+        },
+        false => (parse_count(number, 0).map_err(hint)?, 0),
+    };
+    Ok(Gpus { count, share, kinds })
 }
 
 /// Reads `gpu[:type][:number]`; `none` is no GPU.
 pub fn parse_gres(text: &str) -> Result<Gpus, String> {
     if text.eq_ignore_ascii_case("none") {
-        return Ok(Gpus { count: 0, kind: None });
+        return Ok(Gpus::default());
     }
     let rest = text.strip_prefix("gres/").unwrap_or(text);
     let rest = rest.strip_prefix("gres:").unwrap_or(rest);
     match rest.strip_prefix("gpu") {
-        Some("") => Ok(Gpus { count: 1, kind: None }),
+        Some("") => Ok(Gpus { count: 1, ..Gpus::default() }),
         Some(rest) if rest.starts_with(':') => match rest[1..].split_once(':') {
             // A single word is a number where it looks like one, else a type.
             None if !rest[1..].starts_with(|c: char| c.is_ascii_digit()) => parse(&format!("{}:1", &rest[1..])),
@@ -63,13 +76,16 @@ pub struct Asked {
 /// same.
 pub fn settle(asked: Asked, request: &mut Request) -> Result<(), String> {
     let all = [&asked.per_node, &asked.gres, &asked.per_task, &asked.total];
-    let mut kinds: Vec<&String> = all.into_iter().flatten().filter_map(|g| g.kind.as_ref()).collect();
-    kinds.sort_unstable();
+    let mut kinds: Vec<&Vec<String>> = all.iter().filter_map(|g| Some(&g.as_ref()?.kinds)).collect();
+    kinds.retain(|kinds| !kinds.is_empty());
     kinds.dedup();
     if kinds.len() > 1 {
-        return Err("the options ask for several types of GPU, which does not work yet; name one".into());
+        return Err("the options ask for several types of GPU; write a100|h100:2 where either type will do".into());
     }
-    let kind = kinds.first().map(|k| (*k).clone());
+    request.set_gpu_types(kinds.first().map(|kinds| (*kinds).clone()).unwrap_or_default());
+    if all.iter().any(|g| g.as_ref().is_some_and(|g| g.share > 0)) {
+        return settle_share(&asked, request);
+    }
     let count = |gpus: &Option<Gpus>| gpus.as_ref().map(|g| g.count);
     let differ = |a: &str, b: &str| Err(format!("{a} and {b} ask for different numbers of GPUs; keep one of them"));
     let per_node = match (count(&asked.per_node), count(&asked.gres)) {
@@ -108,6 +124,28 @@ pub fn settle(asked: Asked, request: &mut Request) -> Result<(), String> {
         (_, _, Some(n)) if n > 0 => GpuRequest::Total(n),
         _ => GpuRequest::None,
     };
-    request.gpu_type = kind.filter(|_| request.gpus != GpuRequest::None);
+    if request.gpus == GpuRequest::None {
+        request.gpu_types.clear();
+    }
+    Ok(())
+}
+
+/// Puts a part of one GPU into the request.
+fn settle_share(asked: &Asked, request: &mut Request) -> Result<(), String> {
+    let mut shares = [&asked.per_node, &asked.gres, &asked.per_task, &asked.total].into_iter().flatten();
+    let share = shares.next().map_or(0, |g| g.share);
+    if share == 0 || shares.any(|g| g.share != share) {
+        return Err("the options ask for different parts of a GPU; keep one of them".into());
+    }
+    if asked.per_task.is_some() && request.task_count() > 1 {
+        return Err("a part of a GPU for each of several tasks does not work yet; use --gpus-per-node".into());
+    }
+    if asked.total.is_some() {
+        if request.nodes_min > 1 {
+            return Err("--gpus asks for a part of one GPU, which is on one node; use --gpus-per-node".into());
+        }
+        request.nodes_max = Some(1);
+    }
+    request.gpus = GpuRequest::Share(share);
     Ok(())
 }

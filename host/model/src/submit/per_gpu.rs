@@ -29,7 +29,7 @@ pub fn settle(asked: &PerGpu, r: &mut Request, cpus_given: bool) -> Result<(), S
                 "{cpus} cores for the GPUs of each node cannot be shared out evenly among its {tasks} tasks"
             ));
         }
-        r.cpus_per_task = cpus / tasks;
+        (r.cpus_per_task, r.cpu_milli) = (cpus / tasks, None);
     }
     if let Some(each) = asked.mem {
         if r.mem != MemRequest::Unset {
@@ -39,7 +39,7 @@ pub fn settle(asked: &PerGpu, r: &mut Request, cpus_given: bool) -> Result<(), S
         let mem = each.checked_mul(u64::from(gpus)).ok_or("--mem-per-gpu asks for more memory than can be counted")?;
         r.mem = match of_task {
             // Memory goes with a task by way of its cores; a part of a MiB more does no harm.
-            true => MemRequest::PerCpu(mem.div_ceil(u64::from(r.cpus_per_task))),
+            true => MemRequest::PerCpu(mem.saturating_mul(1000).div_ceil(r.cpu_milli_per_task().max(1))),
             false => MemRequest::PerNode(mem),
         };
     }
@@ -50,6 +50,7 @@ fn tasks(each: u32, r: &mut Request) -> Result<(), String> {
     let many = || "--ntasks-per-gpu asks for more tasks than can be counted".to_owned();
     match (r.gpus, r.tasks, r.tasks_per_node) {
         (_, _, Some(_)) => Err("--ntasks-per-gpu and --ntasks-per-node exclude each other; keep one of them".into()),
+        (GpuRequest::Share(_), _, _) => Err(parts("--ntasks-per-gpu")),
         (GpuRequest::PerTask(_), _, _) => Err("--ntasks-per-gpu and --gpus-per-task exclude each other".into()),
         (GpuRequest::PerNode(gpus), None, None) => {
             r.tasks_per_node = Some(each.checked_mul(gpus).ok_or_else(many)?);
@@ -70,6 +71,10 @@ fn tasks(each: u32, r: &mut Request) -> Result<(), String> {
         }
         (GpuRequest::None, None, None) => Err("--ntasks-per-gpu needs a number of GPUs or of tasks".into()),
     }
+}
+
+fn parts(option: &str) -> String {
+    format!("{option} is about whole GPUs, and the job asks for a part of one")
 }
 
 /// GPUs, and the tasks that go with them: those of one task, or those of a node.
@@ -100,6 +105,7 @@ fn share(r: &Request, option: &str) -> Result<Share, String> {
         GpuRequest::Total(_) => {
             Err(format!("{option} with --gpus needs one node, or tasks that share the GPUs evenly"))
         }
+        GpuRequest::Share(_) => Err(parts(option)),
         GpuRequest::None => Err(format!("{option} needs a number of GPUs, such as --gpus-per-node=2")),
     }
 }

@@ -15,6 +15,18 @@ pub fn parse_count(text: &str, least: u32) -> Result<u32, String> {
     number.filter(|n| *n >= least).ok_or_else(|| format!("'{text}' is not a whole number of at least {least}"))
 }
 
+/// Reads a number with at most three decimals as thousandths.
+pub fn parse_milli(text: &str) -> Result<u32, String> {
+    let fail = || format!("'{text}' is not a number with at most three decimals");
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+    let plain = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    if !plain(whole) || !plain(part) || part.len() > 3 {
+        return Err(fail());
+    }
+    let milli: u64 = format!("{whole}{part:0<3}").parse().map_err(|_| fail())?;
+    u32::try_from(milli).map_err(|_| fail())
+}
+
 /// Reads an amount of memory in MiB: a whole number, optionally with K, M, G or T and a B behind it, in any case.
 /// Without a suffix the unit is MiB; a part of a MiB counts as a whole one.
 ///
@@ -51,6 +63,10 @@ mod tests {
             assert!(parse_mib(bad).is_err(), "{bad}");
         }
         assert_eq!(parse_count("2k", 1), Ok(2048));
+        assert_eq!([parse_milli("0.5"), parse_milli("3.152"), parse_milli("2")], [Ok(500), Ok(3152), Ok(2000)]);
+        for bad in ["", ".5", "1.", "0.0001", "-1.5", "1.5.2", "9999999999"] {
+            assert!(parse_milli(bad).is_err(), "{bad}");
+        }
         assert!(parse_count("0", 1).is_err() && parse_count("+1", 1).is_err() && parse_count("5000m", 1).is_err());
     }
 }

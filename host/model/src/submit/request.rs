@@ -5,7 +5,7 @@ use super::gpu::{self, Asked};
 use super::hostlist;
 use super::option::{Given, JobOption};
 use super::per_gpu::{self, PerGpu};
-use super::quantity::{parse_count, parse_mib};
+use super::quantity::{parse_count, parse_mib, parse_milli};
 use crate::constraint::Constraint;
 use crate::limits;
 use crate::request::{MemRequest, Request, Topology};
@@ -36,8 +36,14 @@ impl RequestBuilder {
             JobOption::Tasks => r.tasks = Some(parse_count(value, 1)?),
             JobOption::TasksPerNode => r.tasks_per_node = Some(parse_count(value, 1)?),
             JobOption::CpusPerTask => {
-                r.cpus_per_task = parse_count(value, 1)?;
                 self.cpus_given = true;
+                match value.contains('.') {
+                    true => match parse_milli(value)? {
+                        0 => return Err(format!("'{value}' is no core at all; write at least 0.001")),
+                        milli => r.set_cpu_milli(milli),
+                    },
+                    false => (r.cpus_per_task, r.cpu_milli) = (parse_count(value, 1)?, None),
+                }
             }
             JobOption::CpusPerGpu => self.per_gpu.cpus = Some(parse_count(value, 1)?),
             JobOption::MemPerGpu => self.per_gpu.mem = Some(memory(value)?),

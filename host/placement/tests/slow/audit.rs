@@ -48,11 +48,11 @@ pub fn answers(need: &Need, nodes: &BTreeMap<NodeId, NodeView>, allocation: &All
         }
         let devices: BTreeSet<u32> = part.devices.iter().copied().collect();
         let right =
-            |d: &u32| request.gpu_type.as_ref().is_none_or(|asked| view.devices.get(*d as usize) == Some(asked));
+            |d: &u32| view.devices.get(*d as usize).map_or(request.gpu_types.is_empty(), |k| request.takes_gpu_type(k));
         let right_devices = devices.iter().filter(|d| right(d)).count() as u32;
         gpus += right_devices;
         if devices.len() != part.devices.len()
-            || i64::try_from(devices.len()) != Ok(part.amounts.get(ResourceId::GPU) / 1000)
+            || i64::try_from(devices.len()) != Ok((part.amounts.get(ResourceId::GPU) + 999) / 1000)
         {
             return Err(format!("devices {:?} for {:?}", part.devices, part.amounts));
         }
@@ -84,15 +84,23 @@ pub fn nothing_twice(nodes: &BTreeMap<NodeId, NodeView>, held: &[Held<'_>]) -> R
     for time in times {
         let mut sums: BTreeMap<NodeId, Amounts> = BTreeMap::new();
         let mut kinds: BTreeMap<(NodeId, &str), i64> = BTreeMap::new();
-        let mut devices = BTreeSet::new();
+        let mut parts: BTreeMap<(NodeId, &str), i64> = BTreeMap::new();
+        let mut devices: BTreeMap<(NodeId, u32), i64> = BTreeMap::new();
         for held in held.iter().filter(|h| h.from <= time && time < h.until) {
             for part in &held.allocation.parts {
                 sums.entry(part.node).or_default().add(&part.amounts);
                 let view = &nodes[&part.node];
+                let milli = part.share().map(i64::from);
                 for device in &part.devices {
-                    *kinds.entry((part.node, &view.devices[*device as usize])).or_default() += 1;
-                    if held.runs && !devices.insert((part.node, *device)) {
-                        return Err(format!("device {device} of {} held twice at {time}", view.name));
+                    let kind = (part.node, view.devices[*device as usize].as_str());
+                    match milli {
+                        None => *kinds.entry(kind).or_default() += 1,
+                        Some(milli) => *parts.entry(kind).or_default() += milli,
+                    }
+                    let on_device = devices.entry((part.node, *device)).or_default();
+                    *on_device += if held.runs { milli.unwrap_or(1000) } else { 0 };
+                    if *on_device > 1000 {
+                        return Err(format!("device {device} of {} gives {on_device} at {time}", view.name));
                     }
                 }
             }
@@ -102,6 +110,8 @@ pub fn nothing_twice(nodes: &BTreeMap<NodeId, NodeView>, held: &[Held<'_>]) -> R
                 return Err(format!("{} holds {sum:?} at {time}", nodes[&id].name));
             }
         }
+        // Parts need as many GPUs as they fill, at least.
+        parts.into_iter().for_each(|(kind, milli)| *kinds.entry(kind).or_default() += (milli + 999) / 1000);
         for ((id, kind), count) in kinds {
             if (nodes[&id].devices.iter().filter(|d| *d == kind).count() as i64) < count {
                 return Err(format!("{} holds {count} of {kind} at {time}", nodes[&id].name));

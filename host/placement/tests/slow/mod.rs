@@ -3,5 +3,6 @@
 
 pub mod audit;
 pub mod brute;
+pub mod sharing;
 pub mod twin;
 pub mod world;

@@ -1,6 +1,7 @@
 //! The twin: lists of facts, and answers by trying every millisecond, every node and every set of nodes.
 
 use super::brute::{self, Choice, Offer};
+use super::sharing::Groups;
 use ephor_model::allocation::{Allocation, AllocationPart};
 use ephor_model::constraint::{Constraint, Features};
 use ephor_model::id::{JobId, NodeId};
@@ -24,6 +25,8 @@ pub struct Twin {
     pub nodes: BTreeMap<NodeId, NodeView>,
     pub running: BTreeMap<JobId, (Allocation, i64)>,
     pub reservations: BTreeMap<u32, (Allocation, i64, i64)>,
+    /// Who shares GPUs with whom.
+    pub groups: Groups,
 }
 
 /// Amounts, with GPUs counted for each kind beside.
@@ -144,18 +147,33 @@ impl Twin {
             let counted = |id: ResourceId| id != ResourceId::GPU && view.capacity.get(id) != 0;
             free.amounts.sub(&hold.part.amounts.iter().filter(|(id, _)| counted(*id)).collect());
             let offered = view.capacity.get(ResourceId::GPU) / 1000;
-            for device in hold.part.devices.iter().filter(|d| i64::from(**d) < offered) {
+            let whole = hold.part.devices.iter().filter(|_| hold.part.share().is_none());
+            for device in whole.filter(|d| i64::from(**d) < offered) {
                 *free.kinds.entry(kind(view, *device)).or_default() -= 1;
+            }
+        }
+        for group in self.groups_on(id).iter().filter(|group| group.holds(time)) {
+            if let Some(kind) = group.kind(view) {
+                *free.kinds.entry(kind).or_default() -= 1;
             }
         }
         free
     }
 
+    /// Whole GPUs of a kind that are free at a time.
+    pub fn free_gpus(&self, id: NodeId, kind: &str, time: i64) -> i64 {
+        self.free_at(id, &self.nodes[&id], time).kinds.get(kind).copied().unwrap_or(0)
+    }
+
+    /// When something changes on a node in `[start, until)`, and the start.
+    pub fn moments(&self, id: NodeId, start: i64, until: i64) -> Vec<i64> {
+        let changes = self.holds().filter(|h| h.part.node == id).flat_map(|h| [h.from, h.until]);
+        changes.filter(|t| start < *t && *t < until).chain([start]).collect()
+    }
+
     /// What one node offers in all of `[start, until)`; `None`: nothing.
     fn offer(&self, need: &Need, id: NodeId, view: &NodeView, start: i64, until: i64, how: &Placing) -> Option<Offer> {
-        let changes = self.holds().filter(|h| h.part.node == id).flat_map(|h| [h.from, h.until]);
-        let times = changes.filter(|t| start < *t && *t < until).chain([start]);
-        let frees: Vec<Free> = times.map(|t| self.free_at(id, view, t)).collect();
+        let frees: Vec<Free> = self.moments(id, start, until).into_iter().map(|t| self.free_at(id, view, t)).collect();
         let all = whole(view);
         let request = &need.request;
         let same = |free: &Free| free.amounts == all.amounts && free.kinds == all.kinds;
@@ -163,12 +181,19 @@ impl Twin {
             return None;
         }
         let least_gpus = |name: &String| frees.iter().map(|f| f.kinds[name]).min().unwrap_or(0).max(0);
-        let right = all.kinds.keys().filter(|name| request.gpu_type.as_ref().is_none_or(|asked| asked == *name));
+        let right = all.kinds.keys().filter(|name| request.takes_gpu_type(name));
         let gpus = right.map(least_gpus).sum::<i64>();
+        let for_share = match request.gpus {
+            GpuRequest::Share(milli) => {
+                let joined = self.group_for(id, milli.into(), |kind| request.takes_gpu_type(kind), start, until);
+                i64::from(joined.is_none())
+            }
+            _ => 0,
+        };
         let room = |tasks: u32| {
             let mut asked = request.per_task().scaled(i64::from(tasks));
             asked.add(&request.per_node());
-            let asked_gpus = asked.get(ResourceId::GPU) / 1000;
+            let asked_gpus = asked.get(ResourceId::GPU) / 1000 + for_share;
             asked.set(ResourceId::GPU, 0);
             asked_gpus <= gpus && frees.iter().all(|free| free.amounts.covers(&asked))
         };

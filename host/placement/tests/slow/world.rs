@@ -132,52 +132,34 @@ fn need() -> impl Strategy<Value = Need> {
         1 => (1_u32..4).prop_map(GpuRequest::PerNode),
         1 => (1_u32..3).prop_map(GpuRequest::PerTask),
         1 => (1_u32..7).prop_map(GpuRequest::Total),
+        3 => (1_u32..10).prop_map(|tenths| GpuRequest::Share(tenths * 100)),
     ];
-    let kind = prop::option::of(select(vec!["a", "b"]).prop_map(str::to_owned));
+    let kind = subsequence(vec!["a".to_owned(), "b".to_owned()], 0..3);
     let names = (few_names(), few_names());
-    (
-        counts,
-        mem,
-        gpus,
-        kind,
-        few_features(),
-        few_features(),
-        names,
-        prop::bool::weighted(0.15),
-        (constraint(), topology()),
-    )
-        .prop_map(
-            |(
-                counts,
+    let together = (constraint(), topology());
+    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15), together).prop_map(
+        |(counts, mem, gpus, gpu_types, features, queue_features, (node_list, exclude), exclusive, together)| {
+            let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
+            let request = Request {
+                nodes_min,
+                nodes_max,
+                tasks,
+                tasks_per_node,
+                cpus_per_task,
                 mem,
                 gpus,
-                gpu_type,
+                gpu_types,
                 features,
-                queue_features,
-                (node_list, exclude),
+                node_list,
+                exclude,
                 exclusive,
-                (constraint, topology),
-            )| {
-                let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
-                let request = Request {
-                    nodes_min,
-                    nodes_max,
-                    tasks,
-                    tasks_per_node,
-                    cpus_per_task,
-                    mem,
-                    gpus,
-                    gpu_type,
-                    features,
-                    node_list,
-                    exclude,
-                    exclusive,
-                    constraint,
-                    topology,
-                };
-                Need { request, queue_features }
-            },
-        )
+                cpu_milli: None,
+                constraint: together.0,
+                topology: together.1,
+            };
+            Need { request, queue_features }
+        },
+    )
 }
 
 fn limit() -> impl Strategy<Value = Span> {

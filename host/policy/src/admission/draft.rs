@@ -117,7 +117,9 @@ impl HostDraft for Call<DraftCall> {
     }
 
     fn set_cpus_per_task(&mut self, this: This, cpus: u32) -> Result<Set> {
-        self.set(&this, 0, rules::cpus_per_task(cpus), |s| s.request.cpus_per_task = cpus)
+        self.set(&this, 0, rules::cpus_per_task(cpus), |s| {
+            (s.request.cpus_per_task, s.request.cpu_milli) = (cpus, None);
+        })
     }
 
     fn memory(&mut self, this: This) -> Result<Memory> {
@@ -144,25 +146,31 @@ impl HostDraft for Call<DraftCall> {
             GpuRequest::PerNode(n) => Gpus::PerNode(n),
             GpuRequest::PerTask(n) => Gpus::PerTask(n),
             GpuRequest::Total(n) => Gpus::Total(n),
+            GpuRequest::Share(n) => Gpus::Share(n),
         })
     }
 
-    fn gpu_type(&mut self, this: This) -> Result<Option<String>> {
-        self.base.work(1)?;
-        Ok(self.request(&this).gpu_type.clone())
+    fn gpu_types(&mut self, this: This) -> Result<Vec<String>> {
+        let types = self.request(&this).gpu_types.clone();
+        self.base.work(1 + types.len() as u64)?;
+        Ok(types)
     }
 
-    fn set_gpus(&mut self, this: This, gpus: Gpus, kind: Option<String>) -> Result<Set> {
-        let bytes = kind.as_ref().map_or(0, String::len);
+    fn set_gpus(&mut self, this: This, gpus: Gpus, types: Vec<String>) -> Result<Set> {
+        let bytes: usize = types.iter().map(|t| t.len() + size_of::<String>()).sum();
         let gpus = match gpus {
             Gpus::None => GpuRequest::None,
             Gpus::PerNode(n) => GpuRequest::PerNode(n),
             Gpus::PerTask(n) => GpuRequest::PerTask(n),
             Gpus::Total(n) => GpuRequest::Total(n),
+            Gpus::Share(n) => GpuRequest::Share(n),
             Gpus::Other(text) => return self.set(&this, bytes + text.len(), Err(unknown("GPUs")), |_| {}),
         };
-        let complaint = rules::gpus(gpus, kind.as_deref());
-        self.set(&this, bytes, complaint, |s| (s.request.gpus, s.request.gpu_type) = (gpus, kind))
+        let complaint = rules::gpus(gpus, &types);
+        self.set(&this, bytes, complaint, |s| {
+            s.request.gpus = gpus;
+            s.request.set_gpu_types(types);
+        })
     }
 
     fn features(&mut self, this: This) -> Result<Vec<String>> {

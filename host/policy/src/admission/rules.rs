@@ -70,14 +70,17 @@ pub fn memory(mem: MemRequest) -> Complaint {
     }
 }
 
-pub fn gpus(gpus: GpuRequest, kind: Option<&str>) -> Complaint {
-    if let Some(kind) = kind {
-        name("the type of GPU", kind)?;
+pub fn gpus(gpus: GpuRequest, types: &[String]) -> Complaint {
+    if types.len() > bounds::FEATURES {
+        return Err(format!("{} types of GPU are more than {}", types.len(), bounds::FEATURES));
     }
+    types.iter().try_for_each(|kind| name("the type of GPU", kind))?;
     let most = match gpus {
         GpuRequest::None => return Ok(()),
         GpuRequest::PerNode(n) | GpuRequest::PerTask(n) => (n, limits::DEVICES_PER_NODE),
         GpuRequest::Total(n) => (n, limits::DEVICES_PER_NODE.saturating_mul(limits::NODES)),
+        GpuRequest::Share(n) if (1..1000).contains(&n) => return Ok(()),
+        GpuRequest::Share(n) => return Err(format!("the part of a GPU {n} is not 1 to 999 thousandths")),
     };
     match most {
         (n, most) if (1..=most).contains(&n) => Ok(()),
@@ -123,7 +126,7 @@ pub fn whole(spec: &JobSpec) -> Complaint {
     tasks(request.task_count()).map_err(having)?;
     cpus_per_task(request.cpus_per_task).map_err(having)?;
     memory(request.mem).map_err(having)?;
-    gpus(request.gpus, request.gpu_type.as_deref()).map_err(having)?;
+    gpus(request.gpus, &request.gpu_types).map_err(having)?;
     features(&request.features).map_err(having)?;
     nice(spec.nice).map_err(having)?;
     if request.nodes_min < u32::try_from(request.node_list.len()).unwrap_or(u32::MAX) {

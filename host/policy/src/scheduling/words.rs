@@ -7,8 +7,8 @@ use ephor_model::limits;
 
 pub fn refusal(refusal: CycleRefusal) -> wit::Refusal {
     match refusal {
-        CycleRefusal::Never(text) => wit::Refusal::Never(short(text)),
-        CycleRefusal::NotNow(text) => wit::Refusal::NotNow(short(text)),
+        CycleRefusal::Never(text) => wit::Refusal::Never(short(text.to_string())),
+        CycleRefusal::NotNow(text) => wit::Refusal::NotNow(short(text.to_string())),
         CycleRefusal::Pool(row) => wit::Refusal::Pool(row),
         CycleRefusal::Budget => wit::Refusal::Budget,
         CycleRefusal::Other(text) => wit::Refusal::Other(short(text)),
@@ -38,6 +38,7 @@ pub fn scope(scope: wit::Scope) -> Scope {
     match scope {
         wit::Scope::All => Scope::All,
         wit::Scope::Queue(row) => Scope::Queue(row),
+        wit::Scope::Awake => Scope::Awake,
         wit::Scope::Arrived => Scope::Arrived,
     }
 }

@@ -88,8 +88,35 @@ fn a_device_twice() {
         }
     }
     assert_eq!(findings(&log).len(), 1);
-    assert!(findings(&log)[0].contains("device 0 is held by job 1"));
+    assert!(findings(&log)[0].contains("1000 of device 0, 1000 of which job 1 holds"));
     assert!(with_start(0, |_, _, a| a.parts[0].devices = vec![3].into()).contains("no device 3"));
+}
+
+#[test]
+fn more_of_a_device_than_all_of_it() {
+    let shared = |second: i64| {
+        let mut log = good();
+        let mut parts = [600, second].into_iter();
+        for stamped in &mut log {
+            match &mut stamped.event {
+                Event::NodeRegistered { spec, .. } => {
+                    let device = Device { kind: "h100".into(), uuid: "a".into(), mem_mib: 1, numa: -1 };
+                    let spec = Arc::make_mut(spec);
+                    spec.devices = vec![device];
+                    spec.capacity.set(ResourceId::GPU, 1000);
+                }
+                Event::Started { allocation, .. } => {
+                    let part = &mut Arc::make_mut(allocation).parts[0];
+                    part.devices = vec![0].into();
+                    part.amounts.set(ResourceId::GPU, parts.next().unwrap());
+                }
+                _ => {}
+            }
+        }
+        findings(&log).join("\n")
+    };
+    assert_eq!(shared(400), "");
+    assert!(shared(401).contains("401 of device 0, 600 of which job 1 holds"));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub struct JobValues {
     /// GPUs.
     pub gpus: Gpus,
     /// Type of GPU.
-    pub gpu_type: Option<String>,
+    pub gpu_types: Vec<String>,
     /// Features of its nodes.
     pub features: Vec<String>,
     /// What is demanded of features beyond them.
@@ -79,7 +79,7 @@ impl Default for JobValues {
             cpus_per_task: 1,
             memory: Memory::Unset,
             gpus: Gpus::None,
-            gpu_type: None,
+            gpu_types: Vec::new(),
             features: Vec::new(),
             constraint: None,
             exclusive: false,
@@ -190,11 +190,11 @@ impl Draft for FakeDraft {
     fn gpus(&self) -> Gpus {
         self.values.borrow().gpus.clone()
     }
-    fn gpu_type(&self) -> Option<String> {
-        self.values.borrow().gpu_type.clone()
+    fn gpu_types(&self) -> Vec<String> {
+        self.values.borrow().gpu_types.clone()
     }
-    fn set_gpus(&self, gpus: &Gpus, kind: Option<&str>) -> Result<(), String> {
-        self.set(|job| (job.gpus, job.gpu_type) = (gpus.clone(), kind.map(str::to_owned)))
+    fn set_gpus(&self, gpus: &Gpus, types: &[String]) -> Result<(), String> {
+        self.set(|job| (job.gpus, job.gpu_types) = (gpus.clone(), types.to_vec()))
     }
     fn features(&self) -> Vec<String> {
         self.values.borrow().features.clone()

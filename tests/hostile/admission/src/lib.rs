@@ -63,7 +63,7 @@ fn out_of_range<D: Draft>(job: &D) {
     let _ = job.set_cpus_per_task(u32::MAX);
     let _ = job.set_memory(&Memory::PerCpu(u64::MAX));
     let _ = job.set_memory(&Memory::Other("all".to_owned()));
-    let _ = job.set_gpus(&Gpus::PerTask(u32::MAX), Some("\0"));
+    let _ = job.set_gpus(&Gpus::PerTask(u32::MAX), &["\0".to_owned()]);
     let _ = job.set_features(&vec![String::new(); 100_000]);
     let _ = job.set_nice(i64::MIN);
 }

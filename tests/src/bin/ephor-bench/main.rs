@@ -3,6 +3,7 @@
 //! Nothing here asserts a duration: figures are for people, and for comparison within one run.
 
 mod array;
+mod cycle;
 mod disk;
 mod figure;
 mod finish;
@@ -26,6 +27,10 @@ const ALL: &[Bench] = &[
     ("array_5000", array::run),
     ("policy_call", policies::run),
     ("restart_100k", restart::run),
+    ("cycle_full", cycle::full),
+    ("gang_impossible_500", || cycle::gang("gang_impossible_500", 500)),
+    ("gang_impossible_100k", || cycle::gang("gang_impossible_100k", 100_000)),
+    ("cycle_growth", cycle::growth),
 ];
 
 fn main() -> anyhow::Result<()> {
