@@ -9,6 +9,7 @@ pub mod decide;
 pub mod event;
 mod fold;
 mod names;
+pub mod promise;
 pub mod records;
 pub mod replica;
 pub mod roles;
@@ -19,6 +20,7 @@ mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};
+pub use promise::{LiftCause, Promise};
 pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
 pub use roles::{Fault, FaultKind};
 pub use rows::{Row, RowKey};

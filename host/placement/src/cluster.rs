@@ -32,6 +32,8 @@ pub struct Cluster {
     /// What nodes are alike in, each with how many nodes of the cluster are so.
     pub(crate) node_classes: Vec<(NodeClass, u32)>,
     pub(crate) node_class_ids: BTreeMap<NodeClass, NodeClassId>,
+    /// By node id: its class, where it is up.
+    pub(crate) up: Vec<Option<NodeClassId>>,
     /// What is free now on each node that is up.
     pub(crate) index: Index,
     pub(crate) classes: Vec<Class>,
@@ -43,7 +45,7 @@ pub struct Cluster {
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
     /// What reservations hold, by when they begin and by when they end, as far as that lies ahead.
     pub(crate) turns: BTreeMap<(Timestamp, ReservationId), Arc<Allocation>>,
-    pub(crate) next_reservation: u32,
+    pub(crate) next_reservation: u64,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
     pub(crate) revision: u64,
@@ -87,6 +89,7 @@ impl Cluster {
             shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
             node_classes: vec![(NodeClass::default(), 0)],
             node_class_ids: BTreeMap::from([(NodeClass::default(), NodeClassId::default())]),
+            up: Vec::new(),
             index: Index::default(),
             classes: Vec::new(),
             class_ids: Default::default(),

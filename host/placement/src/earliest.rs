@@ -95,7 +95,7 @@ impl Cluster {
     /// Everything that begins or ends after a time, in order, and what it holds.
     fn changes_after(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &Allocation)> {
         let ends = self.ends.range((Excluded((time, JobId(u64::MAX))), Unbounded));
-        let turns = self.turns.range((Excluded((time, ReservationId(u32::MAX))), Unbounded));
+        let turns = self.turns.range((Excluded((time, ReservationId(u64::MAX))), Unbounded));
         let mut ends = ends.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
         let mut turns = turns.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
         std::iter::from_fn(move || match (ends.peek(), turns.peek()) {

@@ -207,6 +207,10 @@ impl Cluster {
     /// Brings every class up to date on one node.
     fn refresh(&mut self, id: NodeId) {
         let node = &self.nodes[id.0 as usize];
+        if self.up.len() < self.nodes.len() {
+            self.up.resize(self.nodes.len(), None);
+        }
+        self.up[id.0 as usize] = node.is_up().then_some(node.class);
         self.classes.iter_mut().for_each(|class| class.refresh(id, node));
     }
 }

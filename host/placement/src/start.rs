@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Number of a reservation, for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReservationId(pub u32);
+pub struct ReservationId(pub u64);
 
 /// Where and when a job could run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +97,7 @@ impl Cluster {
     /// Keeps a slot free. It is not looked at again whether it still is: ask [`Cluster::is_free`] where something was
     /// placed since it was found.
     pub fn reserve(&mut self, slot: &Slot) -> ReservationId {
-        let id = ReservationId(self.next_reservation);
-        self.next_reservation += 1;
+        let id = self.new_reservation();
         let until = end_of(slot.start, slot.duration);
         let allocation = Arc::clone(&slot.allocation);
         self.add_reservation(id, Reservation { allocation, start: slot.start, until, groups: SmallVec::new() });
@@ -164,6 +163,13 @@ impl Cluster {
             self.reindex(part.node);
         }
         self.ends.remove(&(running.ends, job));
+    }
+
+    /// A number that no reservation has.
+    pub(crate) fn new_reservation(&mut self) -> ReservationId {
+        let id = ReservationId(self.next_reservation);
+        self.next_reservation += 1;
+        id
     }
 
     /// Writes a reservation down.

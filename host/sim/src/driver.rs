@@ -3,21 +3,28 @@
 //!
 //! At each instant completions come first, then arrivals, then one cycle.
 
+use crate::cluster::SimCluster;
 use crate::policies::Policies;
 use crate::timeline::{Happening, Timeline};
 use crate::workload::{DEFAULT_NAME, Workload};
-use ephor_core::command::{NodeReport, Objects};
+use ephor_core::command::{Group, NodeReport, Objects, RefusalKind, Start};
+use ephor_core::cycle::Note;
 use ephor_core::decide::{Batch, execute};
 use ephor_core::roles::Fault;
 use ephor_core::scheduler::Scheduler;
 use ephor_core::{Command, Event, Refusal, Reply, Stamped, State};
-use ephor_model::{Account, Amounts, AttemptKey, Digest, Exit, JobId, NodeSpec, Queue, ResourceId, Timestamp, Usage};
+use ephor_model::{
+    Account, Allocation, AllocationPart, AttemptKey, Digest, Exit, JobId, NodeSpec, Queue, Span, Timestamp, Usage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Looks on while a simulation runs.
 pub trait Observer {
     /// These events were decided at one instant, in this order.
     fn events(&mut self, _events: &[Stamped]) {}
-    /// An instant is over; so many of all jobs have ended.
+    /// An instant is over; so many of all jobs have ended (where nothing ends: have started).
     fn instant(&mut self, _ended: usize, _all: usize) {}
 }
 
@@ -54,6 +61,8 @@ pub struct Outcome {
     pub starts: Vec<Option<Timestamp>>,
     /// Cycles that ran.
     pub cycles: u64,
+    /// How long each of them took the policies and the core, in order. Wall time: not the same at every run.
+    pub decisions: Vec<Duration>,
     /// Cycles in which the work units ended before the policy did.
     pub out_of_budget: u64,
     /// Groups of plans that the core did not take.
@@ -62,28 +71,24 @@ pub struct Outcome {
     pub state: State,
 }
 
-/// A cluster of one node with that many processors and nothing else.
-pub fn one_node(processors: u32) -> Vec<NodeSpec> {
-    let capacity = Amounts::new().with(ResourceId::CPU, i64::from(processors) * 1000);
-    vec![NodeSpec { name: "node1".into(), capacity, boot_id: "simulated".into(), ..NodeSpec::default() }]
-}
-
-/// Runs the workload on these nodes to its end.
+/// Runs the workload on that cluster to its end.
 ///
 /// # Errors
 /// See [`SimError`].
 pub fn run(
     workload: &Workload,
-    nodes: Vec<NodeSpec>,
+    cluster: &SimCluster,
     policies: &mut Policies,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     let mut sim = Sim::new(workload, observer);
-    sim.set_up(nodes)?;
+    sim.set_up(cluster)?;
     if let Some(first) = workload.jobs.first() {
         sim.timeline.put(first.submit, Happening::Arrival(0));
     }
-    while let Some(now) = sim.timeline.next_time() {
+    let mut last = Timestamp(i64::MIN);
+    while let Some(now) = sim.next_time(last) {
+        last = now;
         while let Some(happening) = sim.timeline.take(now) {
             match happening {
                 Happening::Completion(key) => sim.complete(now, key)?,
@@ -99,6 +104,91 @@ pub fn run(
     Ok(sim.outcome)
 }
 
+/// Lets all jobs arrive at once and runs cycles until one starts nothing more. Nothing ends.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn fill(
+    workload: &Workload,
+    cluster: &SimCluster,
+    policies: &mut Policies,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    let mut sim = Sim { departures: false, ..Sim::new(workload, observer) };
+    sim.set_up(cluster)?;
+    let now = Timestamp(0);
+    for index in 0..workload.jobs.len() {
+        sim.submit(now, index)?;
+    }
+    sim.publish();
+    loop {
+        let waited = sim.waiting;
+        sim.cycle(now, policies)?;
+        sim.observer.instant(workload.jobs.len() - sim.waiting, workload.jobs.len());
+        if sim.waiting == waited || sim.waiting == 0 {
+            break;
+        }
+        sim.scheduler.wake();
+    }
+    Ok(sim.outcome)
+}
+
+/// A job that runs when a simulation begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its place in the workload.
+    pub job: usize,
+    /// What it holds, by the name of the node; the number of the node is found by that.
+    pub parts: Vec<(String, AllocationPart)>,
+}
+
+/// Where a small cluster came to rest.
+#[derive(Debug)]
+pub struct Settled {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Ids of the jobs, by their place in the workload.
+    pub jobs: Vec<JobId>,
+    /// Why those wait that wait, as the last cycle found.
+    pub notes: BTreeMap<JobId, Note>,
+    /// Whether it did come to rest.
+    pub settled: bool,
+}
+
+/// Lets all jobs arrive, some of them running already, and runs cycles until so many in a row change nothing, at most
+/// `most`. Nothing ends by itself.
+///
+/// # Errors
+/// See [`SimError`]; running jobs that do not fit are refused.
+pub fn settle(
+    workload: &Workload,
+    cluster: &SimCluster,
+    running: &[Running],
+    policies: &mut Policies,
+    observer: &mut dyn Observer,
+    (quiet, most): (u32, u32),
+) -> Result<Settled, SimError> {
+    let mut sim = Sim { departures: false, ..Sim::new(workload, observer) };
+    sim.set_up(cluster)?;
+    let mut now = Timestamp(0);
+    for index in 0..workload.jobs.len() {
+        sim.submit(now, index)?;
+    }
+    running.iter().try_for_each(|job| sim.place_at(now, job))?;
+    sim.publish();
+    let (mut calm, mut cycles) = (0, 0);
+    while calm < quiet && cycles < most {
+        now = now + Span::seconds(1);
+        let before = sim.holds();
+        sim.scheduler.wake();
+        sim.cycle(now, policies)?;
+        cycles += 1;
+        calm = if before == sim.holds() { calm + 1 } else { 0 };
+    }
+    let jobs = (1..=workload.jobs.len() as u64).map(JobId).collect();
+    Ok(Settled { outcome: sim.outcome, jobs, notes: sim.notes, settled: calm >= quiet })
+}
+
 struct Sim<'a> {
     workload: &'a Workload,
     observer: &'a mut dyn Observer,
@@ -110,6 +200,10 @@ struct Sim<'a> {
     places: Vec<usize>,
     waiting: usize,
     ended: usize,
+    /// Whether jobs end.
+    departures: bool,
+    /// Of the last cycle.
+    notes: BTreeMap<JobId, Note>,
     outcome: Outcome,
 }
 
@@ -125,9 +219,12 @@ impl<'a> Sim<'a> {
             places: Vec::with_capacity(workload.jobs.len()),
             waiting: 0,
             ended: 0,
+            departures: true,
+            notes: BTreeMap::new(),
             outcome: Outcome {
                 starts: vec![None; workload.jobs.len()],
                 cycles: 0,
+                decisions: Vec::new(),
                 out_of_budget: 0,
                 groups_dropped: 0,
                 state,
@@ -135,20 +232,45 @@ impl<'a> Sim<'a> {
         }
     }
 
-    fn set_up(&mut self, nodes: Vec<NodeSpec>) -> Result<(), SimError> {
+    fn set_up(&mut self, cluster: &SimCluster) -> Result<(), SimError> {
         let at = Timestamp(0);
-        let queue = Queue { name: DEFAULT_NAME.into(), default: true, weight: 1, ..Queue::default() };
-        let account = Account { name: DEFAULT_NAME.into(), shares: 1, ..Account::default() };
-        let objects = Objects { queues: vec![(queue, None)], accounts: vec![account], ..Objects::default() };
         self.execute(at, Command::BeginEpoch { at_least: 1 }, || "the first epoch".into())?;
-        self.execute(at, Command::Apply(objects), || "the queue and the account".into())?;
-        for spec in nodes {
+        let objects = self.objects(cluster);
+        self.execute(at, Command::Apply(objects), || "the queues and the accounts".into())?;
+        for spec in &cluster.nodes {
+            let spec = NodeSpec { boot_id: "simulated".into(), ..spec.clone() };
             let name = spec.name.clone();
             let report = NodeReport::Register { spec, holds: Vec::new() };
             self.execute(at, Command::NodeReport(report), || format!("node '{name}'"))?;
         }
         self.publish();
         Ok(())
+    }
+
+    /// The queues of the cluster, and a plain queue or account for each name that jobs use beside them.
+    fn objects(&self, cluster: &SimCluster) -> Objects {
+        let specs = || self.workload.jobs.iter().map(|job| &job.spec);
+        let mut names: BTreeSet<&str> = specs().map(|spec| spec.queue.as_str()).collect();
+        let accounts: BTreeSet<&str> = specs().map(|spec| spec.account.as_str()).chain([DEFAULT_NAME]).collect();
+        if names.is_empty() {
+            names.insert(DEFAULT_NAME);
+        }
+        let given = |name: &str| cluster.queues.iter().any(|(queue, _)| queue.name == name);
+        let plain = |name: &str| {
+            let default = name == DEFAULT_NAME;
+            (Queue { name: name.to_owned(), default, weight: 1, ..Queue::default() }, None)
+        };
+        let account = |name: &str| Account { name: name.to_owned(), shares: 1, ..Account::default() };
+        Objects {
+            queues: cluster
+                .queues
+                .iter()
+                .cloned()
+                .chain(names.into_iter().filter(|name| !given(name)).map(plain))
+                .collect(),
+            accounts: accounts.into_iter().map(account).collect(),
+            ..Objects::default()
+        }
     }
 
     fn execute(&mut self, at: Timestamp, command: Command, what: impl FnOnce() -> String) -> Result<Reply, SimError> {
@@ -160,6 +282,14 @@ impl<'a> Sim<'a> {
     }
 
     fn arrive(&mut self, at: Timestamp, index: usize) -> Result<(), SimError> {
+        self.submit(at, index)?;
+        if let Some(next) = self.workload.jobs.get(index + 1) {
+            self.timeline.put(next.submit, Happening::Arrival(index + 1));
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, at: Timestamp, index: usize) -> Result<(), SimError> {
         let job = &self.workload.jobs[index];
         let spec = job.spec.clone();
         let command = Command::Submit { spec, script: None, environment: Digest::default(), known_ends: Vec::new() };
@@ -167,9 +297,6 @@ impl<'a> Sim<'a> {
             self.places.resize(id.0 as usize, index);
         }
         self.waiting += 1;
-        if let Some(next) = self.workload.jobs.get(index + 1) {
-            self.timeline.put(next.submit, Happening::Arrival(index + 1));
-        }
         Ok(())
     }
 
@@ -184,12 +311,14 @@ impl<'a> Sim<'a> {
 
     fn cycle(&mut self, now: Timestamp, policies: &mut Policies) -> Result<(), SimError> {
         let failed = |fault| SimError::Policy { at: now, fault };
+        let began = Instant::now();
         let state = &self.outcome.state;
         if let Some(priority) = &policies.priority {
             let prioritized = policies.names.during(state, || self.scheduler.prioritize(state, now, &**priority));
             prioritized.map_err(failed)?;
         }
         let plan = self.scheduler.cycle(state, now, policies.work, &mut *policies.scheduling).map_err(failed)?;
+        self.outcome.decisions.push(began.elapsed());
         self.outcome.cycles += 1;
         self.outcome.out_of_budget += u64::from(plan.out_of_budget);
         let reply = self.execute(now, Command::Plan { groups: plan.groups }, || "a plan".into())?;
@@ -197,6 +326,13 @@ impl<'a> Sim<'a> {
             self.outcome.groups_dropped += taken.iter().filter(|taken| !**taken).count() as u64;
             self.scheduler.committed(taken);
         }
+        self.notes = plan.notes;
+        self.begin_started(now)?;
+        self.publish();
+        Ok(())
+    }
+
+    fn begin_started(&mut self, now: Timestamp) -> Result<(), SimError> {
         let started = self.batch.events.iter().filter_map(|stamped| match &stamped.event {
             Event::Started { key, .. } => Some(*key),
             _ => None,
@@ -204,8 +340,37 @@ impl<'a> Sim<'a> {
         for key in started.collect::<Vec<_>>() {
             self.begin(now, key)?;
         }
-        self.publish();
         Ok(())
+    }
+
+    /// Who runs, and on what.
+    fn holds(&self) -> Vec<(AttemptKey, Arc<Allocation>)> {
+        self.outcome.state.attempts.values().map(|a| (a.key, a.allocation.clone())).collect()
+    }
+
+    /// Starts a job where it is said to run.
+    fn place_at(&mut self, now: Timestamp, running: &Running) -> Result<(), SimError> {
+        // Events of others that started must not be taken for new ones.
+        self.publish();
+        let name = &self.workload.jobs[running.job].spec.name;
+        let refused = |text: String| SimError::Refused {
+            at: now,
+            what: format!("job '{name}' that runs already"),
+            refusal: Refusal::new(RefusalKind::Conflict, text),
+        };
+        let mut allocation = Allocation::default();
+        for (node, part) in &running.parts {
+            let found = self.outcome.state.nodes.iter().find(|(_, n)| n.spec.name == *node);
+            let (id, _) = found.ok_or_else(|| refused(format!("there is no node '{node}'")))?;
+            allocation.parts.push(AllocationPart { node: *id, ..part.clone() });
+        }
+        allocation.parts.sort_by_key(|part| part.node);
+        let start = Start { job: JobId(running.job as u64 + 1), allocation: Arc::new(allocation) };
+        let command = Command::Plan { groups: vec![Group { starts: vec![start], ..Group::default() }] };
+        match self.execute(now, command, || "a start".into())? {
+            Reply::Groups(taken) if taken == [true] => self.begin_started(now),
+            _ => Err(refused("it does not fit where it is said to run".into())),
+        }
     }
 
     /// What an agent does with a launch: the job runs at once, and its end is known.
@@ -213,7 +378,9 @@ impl<'a> Sim<'a> {
         let place = self.place(key.job);
         self.outcome.starts[place].get_or_insert(now);
         self.waiting -= 1;
-        self.timeline.put(now + self.workload.jobs[place].run, Happening::Completion(key));
+        if self.departures {
+            self.timeline.put(now + self.workload.jobs[place].run, Happening::Completion(key));
+        }
         self.execute(now, Command::NodeReport(NodeReport::Began { key }), || format!("attempt {key}"))?;
         Ok(())
     }
@@ -224,6 +391,12 @@ impl<'a> Sim<'a> {
         self.observer.events(&self.batch.events);
         self.batch.events.clear();
         self.batch.touched.clear();
+    }
+
+    /// The next instant after `last` at which something happens or a promised start comes.
+    fn next_time(&self, last: Timestamp) -> Option<Timestamp> {
+        let promised = self.scheduler.next_time().filter(|at| *at > last && self.waiting > 0);
+        self.timeline.next_time().into_iter().chain(promised).min()
     }
 
     fn place(&self, job: JobId) -> usize {

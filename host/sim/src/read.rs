@@ -1,4 +1,4 @@
-//! Reads a trace file, unpacking it where its first bytes say that it is gzip.
+//! Reads traces and descriptions of clusters, unpacking it where the first bytes say that it is gzip.
 
 use crate::limits::TRACE_BYTES;
 use flate2::read::MultiGzDecoder;
@@ -12,24 +12,30 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be opened or read.
-    #[error("cannot read the trace '{}': {why}", path.display())]
+    #[error("cannot read the {what} '{}': {why}", path.display())]
     Io {
+        /// What it was to be.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system says.
         why: io::Error,
     },
     /// It begins like gzip and is not, or is cut off.
-    #[error("the trace '{}' begins like a gzip file but cannot be unpacked: {why}", path.display())]
+    #[error("the {what} '{}' begins like a gzip file but cannot be unpacked: {why}", path.display())]
     Gzip {
+        /// What it was to be.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong.
         why: io::Error,
     },
     /// It is larger than [`TRACE_BYTES`].
-    #[error("the trace '{}' has more than {TRACE_BYTES} bytes of text; cut it into parts", path.display())]
+    #[error("the {what} '{}' has more than {TRACE_BYTES} bytes of text; cut it into parts", path.display())]
     TooLarge {
+        /// What it was to be.
+        what: &'static str,
         /// The file.
         path: PathBuf,
     },
@@ -40,20 +46,28 @@ pub enum ReadError {
 /// # Errors
 /// See [`ReadError`].
 pub fn trace(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let io = |why| ReadError::Io { path: path.to_owned(), why };
+    file(path, "trace")
+}
+
+/// The text of a file, unpacked; `what` it is, for errors.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn file(path: &Path, what: &'static str) -> Result<Vec<u8>, ReadError> {
+    let io = |why| ReadError::Io { what, path: path.to_owned(), why };
     let file = File::open(path).map_err(io)?;
-    let bytes = bounded(file, path, io)?;
+    let large = || ReadError::TooLarge { what, path: path.to_owned() };
+    let bytes = bounded(file).map_err(io)?.ok_or_else(large)?;
     if !bytes.starts_with(&GZIP_MAGIC) {
         return Ok(bytes);
     }
-    bounded(MultiGzDecoder::new(bytes.as_slice()), path, |why| ReadError::Gzip { path: path.to_owned(), why })
+    let gzip = |why| ReadError::Gzip { what, path: path.to_owned(), why };
+    bounded(MultiGzDecoder::new(bytes.as_slice())).map_err(gzip)?.ok_or_else(large)
 }
 
-fn bounded(from: impl Read, path: &Path, fail: impl FnOnce(io::Error) -> ReadError) -> Result<Vec<u8>, ReadError> {
+/// All of it; `None`: it is larger than [`TRACE_BYTES`].
+fn bounded(from: impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    from.take(TRACE_BYTES + 1).read_to_end(&mut bytes).map_err(fail)?;
-    if bytes.len() as u64 > TRACE_BYTES {
-        return Err(ReadError::TooLarge { path: path.to_owned() });
-    }
-    Ok(bytes)
+    from.take(TRACE_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= TRACE_BYTES).then_some(bytes))
 }

@@ -1,16 +1,25 @@
 //! What is simulated: jobs with the time they really took, in the order in which they arrive.
 
+use crate::cluster::SimCluster;
+use crate::eventlog::{EventLog, Logged};
+use crate::line::BadLine;
+use crate::openb::Pod;
+use crate::philly::PhillyJob;
+use crate::shake::Shake;
 use crate::swf::Swf;
-use ephor_model::{EndCause, JobSpec, Payload, Request, Span, Timestamp, Uid};
+use ephor_model::limits::TIME_LIMIT_MS;
+use ephor_model::{Amounts, EndCause, GpuRequest, JobSpec, NodeId, Payload, Request, ResourceId, Span, Timestamp, Uid};
+use ephor_placement::{Cluster, Need, NodeView};
 use std::sync::Arc;
 
 /// The queue and the account that every job of a log without queues is in.
 pub const DEFAULT_NAME: &str = "default";
 
 /// What is taken for the users' estimates of run times, where a log's own may be too short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Estimates {
     /// The larger of estimate and run time: nobody is ended.
+    #[default]
     Max,
     /// As they are: a job is ended when its estimate is over.
     Kill,
@@ -27,7 +36,7 @@ impl Estimates {
         Self::NAMES.iter().find(|(e, _)| *e == self).map_or("", |(_, name)| name)
     }
 
-    /// Run time and time limit of a job that ran `run` seconds. An estimate that is not known is the run time.
+    /// Run time and time limit of a job that ran for `run`, in any unit. An estimate that is not known is the run time.
     fn apply(self, run: i64, estimate: i64) -> (i64, i64) {
         let estimate = if estimate > 0 { estimate } else { run };
         match self {
@@ -35,6 +44,36 @@ impl Estimates {
             Self::Kill => (run.min(estimate), estimate),
             Self::Exact => (run, run),
         }
+    }
+}
+
+/// Makes jobs of what a log says: estimates as chosen, times shaken where that is wished for.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    estimates: Estimates,
+    shake: Option<Shake>,
+}
+
+impl Shaper {
+    /// Times as the log has them.
+    pub fn plain(estimates: Estimates) -> Self {
+        Self { estimates, shake: None }
+    }
+
+    /// Times a little changed, each seed in its own way.
+    pub fn shaken(estimates: Estimates, seed: u64) -> Self {
+        Self { estimates, shake: Some(Shake::new(seed)) }
+    }
+
+    fn job(&mut self, mut spec: JobSpec, submit: Timestamp, run: Span, estimate: Span) -> SimJob {
+        let (submit, run) = match &mut self.shake {
+            Some(shake) => shake.times(submit, run),
+            None => (submit, run),
+        };
+        let (ran, limit) = self.estimates.apply(run.0, estimate.0);
+        spec.time_limit = Some(Span(limit));
+        let ends = if ran < run.0 { EndCause::TimeLimit } else { EndCause::Exited };
+        SimJob { submit, run: Span(ran), ends, spec: Arc::new(spec) }
     }
 }
 
@@ -51,6 +90,50 @@ pub struct SimJob {
     pub spec: Arc<JobSpec>,
 }
 
+/// What a workload is measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Cores.
+    #[default]
+    Processors,
+    /// Thousandths of a GPU.
+    MilliGpus,
+}
+
+impl Unit {
+    /// How many of them a job asks for.
+    pub fn size(self, request: &Request) -> i64 {
+        match self {
+            Self::Processors => request.cpu_count() as i64,
+            Self::MilliGpus => request.total().get(ResourceId::GPU),
+        }
+    }
+
+    /// How many of them that capacity is.
+    pub fn capacity(self, all: &Amounts) -> i64 {
+        match self {
+            Self::Processors => all.get(ResourceId::CPU) / 1000,
+            Self::MilliGpus => all.get(ResourceId::GPU),
+        }
+    }
+
+    /// How many of them are one of what people count.
+    pub fn parts(self) -> i64 {
+        match self {
+            Self::Processors => 1,
+            Self::MilliGpus => 1000,
+        }
+    }
+
+    /// What people call what is counted.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Processors => "processors",
+            Self::MilliGpus => "gpus",
+        }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
@@ -60,15 +143,17 @@ pub struct Workload {
     pub dropped: u32,
     /// Jobs that ask for more than the cluster has. They are left out, as admission would refuse them.
     pub never_runnable: u32,
+    /// What sizes and utilisation are counted in.
+    pub unit: Unit,
 }
 
-/// A job of a log that cannot be simulated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: job {number} has a submit time of {submit} seconds; times count from the start of the log")]
-pub struct BadSubmit {
-    line: u32,
-    number: i64,
-    submit: i64,
+/// How the processors of a log become a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One task with all of them, on a cluster of one node with that many.
+    OneNode(u32),
+    /// That many tasks of one core each, on as few nodes as will do.
+    Tasks,
 }
 
 impl Workload {
@@ -76,7 +161,15 @@ impl Workload {
     ///
     /// # Errors
     /// A job whose submit time is not known.
-    pub fn of_swf(log: &Swf, processors: u32, estimates: Estimates) -> Result<Self, BadSubmit> {
+    pub fn of_swf(log: &Swf, processors: u32, estimates: Estimates) -> Result<Self, BadLine> {
+        Self::of_swf_as(log, Layout::OneNode(processors), &mut Shaper::plain(estimates))
+    }
+
+    /// The jobs of a log for any cluster.
+    ///
+    /// # Errors
+    /// A job whose submit time is not known.
+    pub fn of_swf_as(log: &Swf, layout: Layout, shaper: &mut Shaper) -> Result<Self, BadLine> {
         let mut workload = Self::default();
         for job in &log.jobs {
             let (true, Some(wanted)) = (job.run > 0, job.processors()) else {
@@ -84,29 +177,139 @@ impl Workload {
                 continue;
             };
             if job.submit < 0 {
-                return Err(BadSubmit { line: job.line, number: job.number, submit: job.submit });
+                let what = format!(
+                    "job {} has a submit time of {} seconds; times count from the start of the log",
+                    job.number, job.submit
+                );
+                return Err(BadLine::new(job.line, what));
             }
-            if wanted > processors {
-                workload.never_runnable += 1;
-                continue;
-            }
-            let (run, limit) = estimates.apply(job.run, job.estimate);
-            let mut spec = JobSpec::new(&job.number.to_string(), Payload::Argv(vec!["true".into()]));
-            spec.queue = DEFAULT_NAME.into();
-            spec.account = DEFAULT_NAME.into();
+            let request = match layout {
+                Layout::OneNode(processors) if wanted > processors => {
+                    workload.never_runnable += 1;
+                    continue;
+                }
+                Layout::OneNode(_) => Request { tasks: Some(1), cpus_per_task: wanted, ..Request::default() },
+                Layout::Tasks => Request { tasks: Some(wanted), ..Request::default() },
+            };
+            let mut spec = spec(&job.number.to_string(), DEFAULT_NAME, request);
             spec.owner.uid = Uid(u32::try_from(job.user).unwrap_or(0));
-            spec.time_limit = Some(Span::seconds(limit));
-            spec.request = Request { tasks: Some(1), cpus_per_task: wanted, ..Request::default() };
-            workload.jobs.push(SimJob {
-                submit: Timestamp(job.submit * 1000),
-                run: Span::seconds(run),
-                ends: if run < job.run { EndCause::TimeLimit } else { EndCause::Exited },
-                spec: Arc::new(spec),
-            });
+            let (submit, run) = (Timestamp(job.submit * 1000), Span::seconds(job.run));
+            workload.jobs.push(shaper.job(spec, submit, run, Span::seconds(job.estimate)));
         }
         workload.jobs.sort_by_key(|job| job.submit);
         Ok(workload)
     }
+
+    /// The jobs of a Philly log; its virtual clusters are the queues. A job of n GPUs is n tasks of one GPU and one
+    /// core, at most [`GPUS_PER_NODE`] of them on a node and on as few nodes as that takes. Its time limit is its run time.
+    pub fn of_philly(log: &[PhillyJob], shaper: &mut Shaper) -> Self {
+        let mut workload = Self { unit: Unit::MilliGpus, ..Self::default() };
+        let first = log.first().map_or(0, |job| job.submit);
+        for job in log {
+            if job.run <= 0 || job.gpus == 0 {
+                workload.dropped += 1;
+                continue;
+            }
+            let nodes = job.gpus.div_ceil(GPUS_PER_NODE);
+            let request = Request {
+                nodes_min: nodes,
+                nodes_max: Some(nodes),
+                tasks: Some(job.gpus),
+                tasks_per_node: Some(GPUS_PER_NODE.min(job.gpus)),
+                gpus: GpuRequest::PerTask(1),
+                ..Request::default()
+            };
+            let spec = spec(&job.line.to_string(), &job.cluster, request);
+            let (submit, run) = (Timestamp((job.submit - first) * 1000), Span::seconds(job.run));
+            workload.jobs.push(shaper.job(spec, submit, run, run));
+        }
+        workload.jobs.sort_by_key(|job| job.submit);
+        workload
+    }
+
+    /// The pods of an openb list as jobs, each with its run time as its time limit.
+    pub fn of_pods(pods: &[Pod], shaper: &mut Shaper) -> Self {
+        let mut workload = Self { unit: Unit::MilliGpus, ..Self::default() };
+        for pod in pods {
+            if pod.run == 0 {
+                workload.dropped += 1;
+                continue;
+            }
+            let (submit, run) = (Timestamp(pod.created * 1000), Span::seconds(pod.run));
+            workload.jobs.push(shaper.job(spec(&pod.name, DEFAULT_NAME, pod.request()), submit, run, run));
+        }
+        workload.jobs.sort_by_key(|job| job.submit);
+        workload
+    }
+
+    /// The jobs of a log of events, from the first submit on. Dependencies, holds and qualities of service
+    /// are not replayed; a begin time counts as the time of submission.
+    pub fn of_events(log: &EventLog, shaper: &mut Shaper) -> Self {
+        let mut workload = Self::default();
+        let first = log.jobs.iter().map(|job| job.submit).min().unwrap_or(Timestamp(0));
+        let gpus = |job: &Logged| job.spec.request.total().get(ResourceId::GPU) > 0;
+        if !log.jobs.is_empty() && log.jobs.iter().all(gpus) {
+            workload.unit = Unit::MilliGpus;
+        }
+        for job in &log.jobs {
+            let Some(run) = job.run.filter(|run| run.0 > 0) else {
+                workload.dropped += 1;
+                continue;
+            };
+            let mut spec = JobSpec { time_limit: None, payload: payload(), ..(*job.spec).clone() };
+            (spec.begin, spec.array, spec.hold, spec.qos) = (None, None, false, None);
+            (spec.dependencies, spec.dependency_any) = (Vec::new(), false);
+            let submit = Timestamp(job.submit.0 - first.0);
+            workload.jobs.push(shaper.job(spec, submit, run, job.spec.time_limit.unwrap_or(run)));
+        }
+        workload.jobs.sort_by_key(|job| job.submit);
+        workload
+    }
+
+    /// Leaves out and counts the jobs that these nodes could never run.
+    pub fn leave_out_impossible(&mut self, cluster: &SimCluster) {
+        let mut empty = Cluster::new();
+        for (id, node) in cluster.nodes.iter().enumerate() {
+            let view = NodeView {
+                name: node.name.clone(),
+                capacity: node.capacity.clone(),
+                features: node.features.clone(),
+                devices: node.devices.iter().map(|d| d.kind.clone()).collect(),
+                up: true,
+            };
+            empty.set_node(NodeId(id as u32), view);
+        }
+        let before = self.jobs.len();
+        self.jobs.retain(|job| {
+            let queue = cluster.queues.iter().find(|(queue, _)| queue.name == job.spec.queue);
+            let queue_features = queue.map(|(queue, _)| queue.node_features.clone()).unwrap_or_default();
+            let class = empty.intern(&Need { request: job.spec.request.clone(), queue_features });
+            empty.ever(class).is_ok()
+        });
+        self.never_runnable += (before - self.jobs.len()) as u32;
+    }
+}
+
+impl Pod {
+    /// The pod as a job that is there from the beginning and stays.
+    pub fn at_once(&self) -> SimJob {
+        let run = Span(TIME_LIMIT_MS);
+        Shaper::plain(Estimates::Max).job(spec(&self.name, DEFAULT_NAME, self.request()), Timestamp(0), run, run)
+    }
+}
+
+/// GPUs of the largest servers of the Philly cluster: larger jobs had several servers.
+pub const GPUS_PER_NODE: u32 = 8;
+
+fn payload() -> Payload {
+    Payload::Argv(vec!["true".into()])
+}
+
+fn spec(name: &str, queue: &str, request: Request) -> JobSpec {
+    let mut spec = JobSpec::new(name, payload());
+    (spec.queue, spec.account) = (queue.to_owned(), DEFAULT_NAME.into());
+    spec.request = request;
+    spec
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod overlay;
 pub use batch::CommitBatch;
 pub use error::StoreError;
 pub use history::{History, HistoryJob};
-pub use live::{LiveStore, OpenOptions, Report, verify};
+pub use live::{LiveStore, OpenOptions, Report, read_log, verify};
 
 use ephor_core::{Stamped, State};
 use ephor_model::{Digest, Epoch, Span};

@@ -1,15 +1,21 @@
 //! GPUs in the tables of a cycle: devices, their kinds as numbers, and where jobs can and do run.
 
 use super::{Cycle, CycleRefusal};
-use ephor_model::NodeId;
+use ephor_model::{JobId, NodeId};
 use std::collections::BTreeSet;
 
 /// Columns of table `devices`.
 pub(super) const DEVICES: &[&str] = &["node", "index", "kind", "free"];
 
 /// Columns of lists, by table.
-const LISTS: &[(&str, &str)] =
-    &[("attempts", "on-nodes"), ("jobs", "gpu-kinds"), ("jobs", "could-use"), ("jobs", "placed")];
+const LISTS: &[(&str, &str)] = &[
+    ("attempts", "on-nodes"),
+    ("reservations", "on-nodes"),
+    ("attempts", "gpu-kinds"),
+    ("jobs", "gpu-kinds"),
+    ("jobs", "could-use"),
+    ("jobs", "placed"),
+];
 
 /// What a job's list says of a kind of GPU that no node has.
 const NO_SUCH_KIND: i64 = -1;
@@ -78,14 +84,19 @@ impl Cycle {
             return Err(CycleRefusal::Other(format!("the only columns of lists are: {}", known.join(", "))));
         }
         self.spend(1 + rows.len() as u64)?;
+        self.list_promises();
         let (mut ends, mut values) = (Vec::new(), Vec::new());
         for row in rows {
             match name {
+                "on-nodes" if table == "reservations" => values.extend(self.reservation_nodes(*row)?),
                 "on-nodes" => {
                     let parts = &self.attempt(*row)?.allocation.parts;
                     values.extend(parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
-                "gpu-kinds" => values.extend(self.kinds_of(*row)?),
+                "gpu-kinds" => {
+                    let job = if table == "jobs" { self.job(*row)? } else { self.attempt(*row)?.key.job };
+                    values.extend(self.kinds_of(job)?);
+                }
                 "could-use" => {
                     let before = values.len();
                     values.extend(self.could_use(*row)?);
@@ -93,8 +104,7 @@ impl Cycle {
                 }
                 _ => {
                     let job = self.job(*row)?;
-                    let start = self.starts.iter().rev().find(|start| start.job == job);
-                    let parts = start.iter().flat_map(|start| &start.allocation.parts);
+                    let parts = self.planned_start(job).into_iter().flat_map(|allocation| &allocation.parts);
                     values.extend(parts.filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
             }
@@ -104,10 +114,9 @@ impl Cycle {
     }
 
     /// The kinds of GPU that will do for a job; none: any.
-    fn kinds_of(&self, row: u32) -> Result<Vec<i64>, CycleRefusal> {
-        let id = self.job(row)?;
+    fn kinds_of(&self, id: JobId) -> Result<Vec<i64>, CycleRefusal> {
         let Some((entry, _)) = self.state.element(id) else {
-            return Err(CycleRefusal::Other(format!("the job of row {row} is gone")));
+            return Err(CycleRefusal::Other(format!("job {id} is gone")));
         };
         Ok(entry.job.spec.request.gpu_types.iter().map(|kind| self.devices().kind(kind)).collect())
     }

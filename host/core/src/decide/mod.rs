@@ -8,6 +8,7 @@ mod jobs;
 mod modify;
 mod nodes;
 mod objects;
+mod outlook;
 mod plan;
 mod policies;
 mod submit;

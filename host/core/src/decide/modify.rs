@@ -3,6 +3,7 @@
 use super::{Tx, dependencies, submit};
 use crate::command::{Actor, Refusal, RefusalKind, Reply};
 use crate::event::Event;
+use crate::promise::LiftCause;
 use crate::records::JobEntry;
 use ephor_model::{Field, JobId, JobSpec, Span, limits};
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub(super) fn modify(
         }
         false => (entry.job.waiting.clone(), entry.job.never),
     };
+    lift_promises(tx, &entry, &fields, &spec);
     tx.emit(Event::Modified { job: first, spec, queue, account, waiting, never });
     tx.settle_elements(first);
     tx.settle(first);
@@ -87,4 +89,23 @@ fn may_change(tx: &Tx<'_>, entry: &JobEntry, fields: &[Field], spec: &JobSpec, b
         }
     }
     Ok(())
+}
+
+/// Lifts what was promised to the job as it was, and what was promised to others behind it where it may now run longer;
+/// the policy promises anew.
+fn lift_promises(tx: &mut Tx<'_>, entry: &JobEntry, fields: &[Field], spec: &JobSpec) {
+    let placed_alike = [Field::Comment, Field::Nice, Field::Requeue, Field::Throttle, Field::Account, Field::Qos];
+    if fields.iter().all(|field| placed_alike.contains(field)) {
+        return;
+    }
+    let longer = spec.time_limit.is_none_or(|new| entry.job.spec.time_limit.is_some_and(|old| new > old));
+    for id in (0..entry.elements.len() as u64).map(|i| JobId(entry.job.id.0 + i)) {
+        if tx.state.promises.contains_key(&id) {
+            tx.emit(Event::PromiseLifted { job: id, why: LiftCause::Changed });
+        }
+        let runs_on = tx.state.attempts.get(&id).filter(|_| longer).map(|attempt| attempt.allocation.clone());
+        for part in runs_on.iter().flat_map(|allocation| &allocation.parts) {
+            tx.break_promises(part.node);
+        }
+    }
 }

@@ -2,9 +2,9 @@
 
 use crate::common::{Recorder, no_policies, run, seconds, swf_text, trace, workload};
 use ephor_sim::policies::Policies;
-use ephor_sim::report::Report;
+use ephor_sim::report::{Decisions, Report};
 use ephor_sim::settings::Settings;
-use ephor_sim::simulate::{Options, simulate};
+use ephor_sim::simulate::{Choice, Options, simulate};
 use ephor_sim::workload::Estimates;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 fn options(trace: &Path) -> Options {
-    Options {
-        trace: trace.to_owned(),
-        processors: Some(4),
-        scheduling: "backfill".into(),
-        priority: None,
-        estimates: Estimates::Max,
-        settings: Settings::default(),
-    }
+    Options { trace: trace.to_owned(), processors: Some(4), ..Options::default() }
 }
 
 fn file(text: &[u8]) -> (TempDir, PathBuf) {
@@ -54,7 +47,7 @@ fn a_small_log_through_the_policies() {
     let backfill = report(&options(&path));
     assert_eq!((backfill.jobs, backfill.total_wait_s, backfill.max_wait_s), (5, 9 + 12 + 2, 12));
     assert!(backfill.policy.starts_with("scheduling-backfill "), "{}", backfill.policy);
-    let fifo = report(&Options { scheduling: "fifo".into(), ..options(&path) });
+    let fifo = report(&Options { choice: Choice { scheduling: "fifo".into(), ..Choice::default() }, ..options(&path) });
     assert_eq!((fifo.jobs, fifo.total_wait_s), (5, 9 + 13 + 12 + 11));
 }
 
@@ -94,7 +87,8 @@ fn a_priority_policy_is_named_in_the_report() {
         return;
     }
     let (_folder, path) = file(small().as_bytes());
-    let with = Options { priority: Some("multifactor".into()), ..options(&path) };
+    let with =
+        Options { choice: Choice { priority: Some("multifactor".into()), ..Choice::default() }, ..options(&path) };
     assert!(report(&with).priority.is_some_and(|name| name.starts_with("priority-multifactor ")));
 }
 
@@ -105,13 +99,13 @@ fn settings_reach_the_policy() {
     }
     let (_folder, path) = file(small().as_bytes());
     let mut wrong = options(&path);
-    wrong.settings.set("reservations=0").unwrap();
+    wrong.choice.settings.set("reservations=0").unwrap();
     assert!(error(&wrong).contains("scheduling-backfill"), "{}", error(&wrong));
     let mut unknown = options(&path);
-    unknown.settings.set("depth=3").unwrap();
+    unknown.choice.settings.set("depth=3").unwrap();
     assert!(error(&unknown).contains("depth"));
     let mut all = options(&path);
-    all.settings.set("reservations=all").unwrap();
+    all.choice.settings.set("reservations=all").unwrap();
     assert_eq!(report(&all).settings["reservations"], "all");
 }
 
@@ -129,14 +123,16 @@ fn errors_say_what_would_work() {
     assert!(with(&|o| o.processors = Some(0)).contains("take 1 to"));
     assert!(with(&|o| o.processors = Some(u32::MAX)).contains("take 1 to"));
     assert!(with(&|o| o.processors = None).contains("--processors"));
-    assert!(with(&|o| o.scheduling = "bakfill".into()).contains("no scheduling policy 'bakfill'; built in are: "));
-    assert!(with(&|o| o.priority = Some("x".into())).contains("no priority policy 'x'"));
-    assert!(with(&|o| o.scheduling = "missing.wasm".into()).contains("cannot read the scheduling policy"));
+    assert!(
+        with(&|o| o.choice.scheduling = "bakfill".into()).contains("no scheduling policy 'bakfill'; built in are: ")
+    );
+    assert!(with(&|o| o.choice.priority = Some("x".into())).contains("no priority policy 'x'"));
+    assert!(with(&|o| o.choice.scheduling = "missing.wasm".into()).contains("cannot read the scheduling policy"));
     let log = path.display().to_string();
-    assert!(with(&|o| o.scheduling = log.clone()).contains("does not begin with"));
-    assert!(with(&|o| o.settings.set("priority.a=1").unwrap()).contains("--priority"));
+    assert!(with(&|o| o.choice.scheduling = log.clone()).contains("does not begin with"));
+    assert!(with(&|o| o.choice.settings.set("priority.a=1").unwrap()).contains("--priority"));
     if !no_policies() {
-        assert!(with(&|o| o.scheduling = "priority-multifactor".into()).contains("priority"));
+        assert!(with(&|o| o.choice.scheduling = "priority-multifactor".into()).contains("priority"));
     }
 
     let (_folder, path) = file(b"name,cpu\npod-1,4\n");
@@ -150,7 +146,11 @@ fn errors_say_what_would_work() {
 #[test]
 fn the_same_twice_but_for_the_time_it_took() {
     let Some(path) = trace(crate::kth::FILE).filter(|_| !no_policies()) else { return };
-    let options = Options { processors: None, estimates: Estimates::Kill, ..options(&path) };
-    let again = || Report { wall_s: 0.0, prepare_s: 0.0, ..report(&options) };
+    let options = Options {
+        processors: None,
+        choice: Choice { estimates: Estimates::Kill, ..Choice::default() },
+        ..options(&path)
+    };
+    let again = || Report { wall_s: 0.0, prepare_s: 0.0, decision_ms: Decisions::default(), ..report(&options) };
     assert_eq!(again(), again());
 }

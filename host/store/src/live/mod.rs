@@ -3,6 +3,7 @@
 mod backup;
 mod commit;
 mod events;
+mod log;
 mod tables;
 mod tidy;
 mod verify;
@@ -13,6 +14,7 @@ use crate::{CommitBatch, EventRun, Loaded, Reader, Retention, Store, Tidied, cod
 use ephor_core::{Row, RowKey, Stamped, State};
 use ephor_model::{Digest, Epoch, Timestamp};
 use events::EventBatch;
+pub use log::read_log;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableHandle};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

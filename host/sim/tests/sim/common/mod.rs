@@ -5,6 +5,7 @@ pub mod native;
 use ephor_core::{Stamped, State};
 use ephor_model::Timestamp;
 use ephor_sim::auditor::Auditor;
+use ephor_sim::cluster::SimCluster;
 use ephor_sim::driver::{self, Observer, Outcome};
 use ephor_sim::policies::Policies;
 use ephor_sim::swf::Swf;
@@ -29,7 +30,7 @@ impl Observer for Recorder {
 /// Runs a workload on one node; the auditor must be content and the log must fold to the same state.
 pub fn run(workload: &Workload, processors: u32, policies: &mut Policies) -> (Outcome, Recorder) {
     let mut recorder = Recorder::default();
-    let outcome = driver::run(workload, driver::one_node(processors), policies, &mut recorder).unwrap();
+    let outcome = driver::run(workload, &SimCluster::one_node(processors), policies, &mut recorder).unwrap();
     assert_eq!(recorder.auditor.findings(), &[] as &[String]);
     assert_eq!(outcome.groups_dropped, 0);
     assert!(fold(&recorder.log) == outcome.state, "the log folds to another state");

@@ -1,0 +1,102 @@
+//! What one node gives to a job, in numbers.
+
+use crate::node::{Device, Node, WHOLE};
+
+/// A set of kinds of GPU, one bit each. All kinds from the 64th on share the last bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kinds(u64);
+
+impl Kinds {
+    /// Every kind.
+    pub const ANY: Self = Self(u64::MAX);
+
+    /// The kinds in a list from the host: an empty one names all, and a negative number no kind that there is.
+    pub fn of(list: &[i64]) -> Self {
+        if list.is_empty() {
+            return Self::ANY;
+        }
+        Self(list.iter().filter(|kind| **kind >= 0).fold(0, |bits, kind| bits | Self::bit(*kind)))
+    }
+
+    /// Whether a kind is among them.
+    pub fn has(self, kind: i64) -> bool {
+        self.0 & Self::bit(kind) != 0
+    }
+
+    fn bit(kind: i64) -> u64 {
+        1 << kind.clamp(0, 63)
+    }
+}
+
+/// What a job takes of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Request {
+    /// Thousandths of a core.
+    pub cpu: i64,
+    /// MiB.
+    pub mem: i64,
+    /// GPUs; with `part` below a whole one it is one.
+    pub gpus: i64,
+    /// Thousandths of each GPU.
+    pub part: i64,
+    /// Kinds of GPU that will do.
+    pub kinds: Kinds,
+}
+
+impl Request {
+    /// From amounts of a node: `gpu` thousandths are so many whole GPUs, or a part of one.
+    pub fn new(cpu: i64, mem: i64, gpu: i64, kinds: Kinds) -> Self {
+        let (gpus, part) = match gpu {
+            ..1 => (0, 0),
+            1..WHOLE => (1, gpu),
+            _ => (gpu / WHOLE, WHOLE),
+        };
+        Self { cpu, mem, gpus, part, kinds: if gpus == 0 { Kinds::ANY } else { kinds } }
+    }
+
+    /// Thousandths of GPUs in all.
+    pub fn gpu(&self) -> i64 {
+        self.gpus * self.part
+    }
+
+    /// Whether a node has room for it now.
+    pub fn fits(&self, node: &Node) -> bool {
+        if node.cpu < self.cpu || node.mem < self.mem {
+            return false;
+        }
+        match self.gpus {
+            0 => true,
+            1 => node.devices.iter().any(|d| self.could_take(d)),
+            n => node.devices.iter().filter(|d| self.could_take(d)).count() as i64 >= n,
+        }
+    }
+
+    /// Takes it of a node that has room, as the host would: the fullest GPU that fits, else by index.
+    pub fn take(&self, node: &mut Node) {
+        node.cpu -= self.cpu;
+        node.mem -= self.mem;
+        for _ in 0..self.gpus {
+            let fitting = node.devices.iter_mut().filter(|d| self.could_take(d));
+            if let Some(device) = fitting.min_by_key(|d| d.free) {
+                device.free -= self.part;
+            }
+        }
+    }
+
+    /// Thousandths of a node's free GPUs that are of no use for it.
+    pub fn wasted(&self, node: &Node, free: i64) -> i64 {
+        if node.cpu < self.cpu || node.mem < self.mem {
+            return free;
+        }
+        let (mut count, mut used) = (0, 0);
+        for device in node.devices.iter().filter(|d| self.could_take(d)) {
+            count += 1;
+            used += device.free;
+        }
+        if count >= self.gpus { free - used } else { free }
+    }
+
+    fn could_take(&self, device: &Device) -> bool {
+        device.free >= self.part && self.kinds.has(device.kind)
+    }
+}
