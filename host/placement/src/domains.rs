@@ -49,7 +49,7 @@ pub(crate) fn domain<'s>(shape: &'s Shape, level: &str) -> Option<&'s str> {
 
 impl Cluster {
     /// [`Class::pick`] among nodes below one domain of each required level, and of the preferred ones if that can be;
-    /// `shapes` are those of the items.
+    /// `shapes` are those of the items, where there are levels or groups to look at.
     pub(crate) fn pick_below(
         &self,
         class: &Class,

@@ -144,7 +144,8 @@ impl Cluster {
         let Some(required) = self.required(class) else { return Ok(Err(lack(candidates))) };
         let item = |c: &Candidate| Item { fit: c.fit, required: required.contains(&c.node) };
         let items: Vec<Item> = candidates.iter().map(item).collect();
-        let shapes: Vec<ShapeId> = candidates.iter().map(|c| self.nodes[c.node.0 as usize].shape).collect();
+        let shape = |c: &Candidate| self.nodes[c.node.0 as usize].shape;
+        let shapes: Vec<ShapeId> = if together { candidates.iter().map(shape).collect() } else { Vec::new() };
         let picks = self.pick_below(class, demand, &levels, &items, &shapes, work)?;
         let Some(picks) = picks else { return Ok(Err(lack(candidates))) };
         let mut allocation = Allocation::default();
