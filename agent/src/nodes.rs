@@ -16,6 +16,9 @@ pub trait Nodes {
     /// Ends an attempt; its end follows as a report.
     fn terminate(&mut self, order: v1::Terminate);
 
+    /// Gives an attempt another time limit, counted from its start; ignored where it is not held or has ended.
+    fn adjust(&mut self, order: v1::Adjust);
+
     /// Ends attempts of which the controller knows nothing, and tells nobody.
     fn forget(&mut self, node: &str, attempts: &[v1::AttemptRef]);
 

@@ -121,6 +121,7 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
                     }
                     Some(In::Launch(launch)) => nodes.launch(launch),
                     Some(In::Terminate(order)) => nodes.terminate(order),
+                    Some(In::Adjust(order)) => nodes.adjust(order),
                     Some(In::Acknowledge(done)) => nodes.acknowledge(done.number),
                     Some(In::Refused(refused)) => return Ended::Refused(refused.reason),
                     None => tracing::warn!("the controller sent something that this version does not know"),

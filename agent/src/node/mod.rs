@@ -15,7 +15,7 @@ use crate::facts::now_ms;
 use crate::limits::ATTEMPTS_HELD;
 use crate::nodes::Nodes;
 use crate::reports::Reports;
-use crate::spool::{EndOrder, Spool, Status};
+use crate::spool::{EndOrder, Limit, Spool, Status};
 use ephor_model::{AttemptKey, EndCause, JobId};
 use ephor_proto::v1;
 use launcher::{Launcher, Task};
@@ -43,6 +43,8 @@ struct Held {
     began: Option<(i64, u64)>,
     /// To be ended as soon as its shim is there.
     end: Option<EndOrder>,
+    /// Has this time limit as soon as its shim is there.
+    limit: Option<Limit>,
     /// Number of the report of its end.
     ended: Option<u64>,
     /// The controller does not know it: nobody waits for its report.
@@ -88,9 +90,12 @@ impl Node {
             Event::Started { key, process, began_ms } => {
                 let Some(held) = self.held.get_mut(&key) else { return };
                 held.process = Some(process.clone());
-                let end = held.end.take();
+                let (end, limit) = (held.end.take(), held.limit.take());
                 self.began(key, began_ms);
                 self.watch(key, process);
+                if let Some(limit) = limit {
+                    self.limit(key, limit);
+                }
                 if let Some(end) = end {
                     self.end(key, end);
                 }
@@ -142,6 +147,24 @@ impl Node {
                 }
                 process.terminate();
             }
+        }
+    }
+
+    fn limit(&mut self, key: AttemptKey, limit: Limit) {
+        let Some(held) = self.held.get_mut(&key) else { return };
+        let Some(process) = &held.process else {
+            held.limit = Some(limit);
+            return;
+        };
+        let entry = self.spool.entry(key);
+        // Told anew after each registration, mostly what it knows.
+        let known = entry.limit().ok().flatten().or_else(|| entry.order().ok().map(|o| Limit { ms: o.time_limit_ms }));
+        if known == Some(limit) {
+            return;
+        }
+        match entry.set_limit(limit) {
+            Ok(()) => process.adjust(),
+            Err(e) => tracing::error!(attempt = %key, "it keeps its old time limit: {e}"),
         }
     }
 
@@ -220,6 +243,13 @@ impl Nodes for Node {
             None => self.report_end(key, end.cause, "the node does not hold this attempt".into()),
             Some(Some(number)) => self.reports.repeat(number),
             Some(None) => self.end(key, end),
+        }
+    }
+
+    fn adjust(&mut self, order: v1::Adjust) {
+        let Some(key) = order.attempt.map(key) else { return tracing::error!("a time limit names no attempt") };
+        if self.is_mine(&order.node) && self.held.get(&key).is_some_and(|held| held.ended.is_none()) {
+            self.limit(key, Limit { ms: order.time_limit.and_then(|ms| u64::try_from(ms).ok()) });
         }
     }
 

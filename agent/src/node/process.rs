@@ -39,6 +39,11 @@ impl Process {
         let _ = sys::pidfd_send_signal(self.fd.as_fd(), Signal::SIGTERM);
     }
 
+    /// Tells the shim that there is another time limit. One that is gone needs none.
+    pub fn adjust(&self) {
+        let _ = sys::pidfd_send_signal(self.fd.as_fd(), Signal::SIGUSR1);
+    }
+
     /// Waits for its end, and collects it where it is our child.
     pub async fn ended(&self) {
         match sys::readable(self.fd.clone()) {

@@ -1,8 +1,8 @@
 //! Holds the processes of one attempt: becomes the user, starts it, keeps its time limit, and leaves nothing behind.
 //!
 //! One small process per attempt, in a session of its own, so that the agent may be restarted, upgraded or killed. It
-//! speaks with the agent through the attempt's folder in the spool and by SIGTERM ("look at `end`"). It has one thread
-//! and no state but its own: everything waits in one place, [`watch`].
+//! speaks with the agent through the attempt's folder in the spool and by SIGTERM ("look at `end`") and SIGUSR1 ("look
+//! at `limit`"). It has one thread and no state but its own: everything waits in one place, [`watch`].
 
 mod start;
 mod streams;

@@ -32,12 +32,17 @@ struct Watch {
 /// Waits for the end of an attempt and of everything that belongs to it.
 pub fn watch(entry: &Entry, signals: &SigSet, started: Started) -> Status {
     let mut watch = Watch { started, exit: None, cause: None, kill_at: None, killed: false };
+    watch.read_limit(entry);
     while !watch.reap() {
         watch.act();
-        if sys::wait_signal(signals, watch.next_deadline()) == Some(Signal::SIGTERM) {
-            // Without an order in the folder it was a person with `kill`: as good as a cancellation.
-            let order = entry.end_order().ok().flatten();
-            watch.end(order.unwrap_or(EndOrder { cause: EndCause::Cancelled, grace_ms: None }));
+        match sys::wait_signal(signals, watch.next_deadline()) {
+            Some(Signal::SIGTERM) => {
+                // Without an order in the folder it was a person with `kill`: as good as a cancellation.
+                let order = entry.end_order().ok().flatten();
+                watch.end(order.unwrap_or(EndOrder { cause: EndCause::Cancelled, grace_ms: None }));
+            }
+            Some(Signal::SIGUSR1) => watch.read_limit(entry),
+            _ => {}
         }
     }
     watch.started.confinement.remove();
@@ -57,6 +62,13 @@ impl Watch {
                 // Stopped, continued, or interrupted: ask again.
                 _ => {}
             }
+        }
+    }
+
+    /// Takes another time limit, where the folder has one.
+    fn read_limit(&mut self, entry: &Entry) {
+        if let Ok(Some(limit)) = entry.limit() {
+            self.started.limits.0 = limit.ms;
         }
     }
 

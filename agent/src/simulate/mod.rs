@@ -26,6 +26,11 @@ type Key = (u32, u64, u32);
 struct Sleeper {
     /// What is reported when its time is over.
     cause: EndCause,
+    /// When its time is over; earlier timers of it mean nothing. `None`: only an order ends it.
+    due: Option<Instant>,
+    /// How long it sleeps if its time limit lets it.
+    asked: Duration,
+    began: Instant,
     began_ms: i64,
     /// Number of the report of its end.
     ended: Option<u64>,
@@ -82,11 +87,25 @@ impl Simulation {
         }
     }
 
+    /// Sets what ends an attempt, and when: its own length or its time limit in milliseconds, whichever is shorter.
+    fn limit(&mut self, key: Key, limit_ms: Option<i64>) {
+        let Some(sleeper) = self.held.get_mut(&key).filter(|s| s.ended.is_none()) else { return };
+        let limit = limit_ms.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+        let cut = limit.filter(|limit| *limit < sleeper.asked);
+        sleeper.cause = if cut.is_some() { EndCause::TimeLimit } else { EndCause::Exited };
+        // One too far away to be told never comes.
+        let due = sleeper.began.checked_add(cut.unwrap_or(sleeper.asked));
+        if due != sleeper.due {
+            sleeper.due = due;
+            due.into_iter().for_each(|at| self.timers.push(Reverse((at, key))));
+        }
+    }
+
     fn end_due(&mut self) {
         let now = Instant::now();
         while self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             let Some(Reverse((_, key))) = self.timers.pop() else { return };
-            if let Some(cause) = self.held.get(&key).map(|s| s.cause) {
+            if let Some(cause) = self.held.get(&key).filter(|s| s.due.is_some_and(|due| due <= now)).map(|s| s.cause) {
                 let signal = if cause == EndCause::TimeLimit { libc::SIGTERM } else { 0 };
                 self.end(key, cause, signal);
             }
@@ -145,17 +164,17 @@ impl Nodes for Simulation {
             self.report(key, What::Ended(ended(&status)));
             return;
         }
-        let limit = launch.time_limit.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
-        let asked = length(&launch);
-        let cut = limit.filter(|limit| *limit < asked);
-        let cause = if cut.is_some() { EndCause::TimeLimit } else { EndCause::Exited };
-        let began_ms = now_ms();
-        self.held.insert(key, Sleeper { cause, began_ms, ended: None, unknown: false });
+        let (asked, began, began_ms) = (length(&launch), Instant::now(), now_ms());
+        let cause = EndCause::Exited;
+        self.held.insert(key, Sleeper { cause, due: None, asked, began, began_ms, ended: None, unknown: false });
         self.running += 1;
         self.report(key, What::Began(v1::Began { at: began_ms }));
-        // One too far away to be told never comes; only an order ends it.
-        if let Some(at) = Instant::now().checked_add(cut.unwrap_or(asked)) {
-            self.timers.push(Reverse((at, key)));
+        self.limit(key, launch.time_limit);
+    }
+
+    fn adjust(&mut self, order: v1::Adjust) {
+        if let Some(key) = self.key(&order.node, order.attempt) {
+            self.limit(key, order.time_limit);
         }
     }
 

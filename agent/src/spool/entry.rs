@@ -1,6 +1,6 @@
 //! One attempt's folder in the spool.
 
-use super::format::{EndOrder, Order, Status, decode, encode};
+use super::format::{EndOrder, Limit, Order, Status, decode, encode};
 use super::{SpoolError, read_file};
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
@@ -116,6 +116,22 @@ impl Entry {
         self.put("end", end)
     }
 
+    /// Its time limit, where it has another one than its order says.
+    ///
+    /// # Errors
+    /// What the file system says, or a file that does not read.
+    pub fn limit(&self) -> Result<Option<Limit>, SpoolError> {
+        self.get("limit")
+    }
+
+    /// Writes down another time limit.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn set_limit(&self, limit: Limit) -> Result<(), SpoolError> {
+        self.put("limit", &limit)
+    }
+
     /// Makes the folder ready for another attempt. Files are kept to be written over: making and removing files by
     /// the thousand is what file systems are slowest at. Not so the script: it was its user's, who may have given it a
     /// second name.
@@ -124,7 +140,7 @@ impl Entry {
     /// What the file system says.
     pub(super) fn reset(&self) -> Result<(), SpoolError> {
         let fail = |e| SpoolError::io("reset", &self.folder, e);
-        for file in ["script", "end"] {
+        for file in ["script", "end", "limit"] {
             missing_is_fine(std::fs::remove_file(self.folder.join(file))).map_err(fail)?;
         }
         for file in ["pid", "status"] {

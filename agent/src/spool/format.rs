@@ -66,6 +66,13 @@ pub struct EndOrder {
     pub grace_ms: Option<u64>,
 }
 
+/// A time limit, counted from the attempt's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// In milliseconds; `None`: there is none.
+    pub ms: Option<u64>,
+}
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {

@@ -6,6 +6,7 @@
 //! | `script` | agent, owned by the user | the script's text |
 //! | `pid` | shim, first of all | which process holds the attempt ([`Claim`]) |
 //! | `end` | agent | that the attempt is to be ended ([`EndOrder`]); the shim reads it when it gets SIGTERM |
+//! | `limit` | agent | another time limit ([`Limit`]); the shim reads it when it starts and when it gets SIGUSR1 |
 //! | `status` | shim, last of all | how it ended ([`Status`]) |
 //!
 //! Whoever makes `pid` runs the attempt, and nobody can make it twice: that is what "at most once" rests on (law 8).
@@ -17,7 +18,7 @@ mod entry;
 mod format;
 
 pub use entry::{Claim, Entry};
-pub use format::{EndOrder, FormatError, Order, Program, Status, User};
+pub use format::{EndOrder, FormatError, Limit, Order, Program, Status, User};
 
 use crate::files::{self, Keep};
 use crate::limits::{FREE_SPOOL_ENTRIES, SPOOL_FILE_BYTES};

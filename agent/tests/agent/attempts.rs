@@ -87,6 +87,28 @@ async fn what_cannot_start_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_time_limit_counts_from_the_start_of_what_runs() {
+    let (world, mut session) = World::with_agent(&[]).await;
+    let adjust = |job, time_limit| Say::Adjust(v1::Adjust { node: "n1".into(), attempt: attempt(job, 1), time_limit });
+    // Shortened from an hour, before its shim can be there.
+    session.say(Say::Launch(v1::Launch { time_limit: Some(3_600_000), ..world.script(1, "exec sleep 1000") }));
+    session.say(adjust(1, Some(100)));
+    assert_eq!(session.ended(1).await.cause, "time-limit");
+    // Lifted before it strikes, and set again.
+    session.say(Say::Launch(v1::Launch {
+        time_limit: Some(2_000),
+        ..world.script(2, "echo up; sleep 2.5; echo on; exec sleep 1000")
+    }));
+    assert_eq!(first_line(&world.path("out.2")).await, "up");
+    session.say(adjust(2, None));
+    until("it goes on", || world.read("out.2").contains("on")).await;
+    session.say(adjust(2, Some(2_600)));
+    assert_eq!(session.ended(2).await.cause, "time-limit");
+    // Of what is not there nothing is said.
+    session.say(adjust(9, Some(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_time_limit_ends_even_what_ignores_sigterm() {
     let (world, mut session) = World::with_agent(&[]).await;
     let stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";

@@ -39,8 +39,11 @@ async fn jobs_of_virtual_nodes_sleep_and_end() {
     session.say(Say::Launch(launch("n1", 4, Some(1_000_000))));
     session.say(Say::Launch(launch("n2", 5, None)));
     terminate(&session, 4, "preempted", 0);
+    session.say(Say::Launch(v1::Launch { time_limit: Some(1_000_000), ..launch("n2", 6, Some(2_000_000)) }));
+    let shorter = v1::Adjust { node: "n2".into(), attempt: attempt(6, 1), time_limit: Some(40) };
+    session.say(Say::Adjust(shorter));
     let mut ends = std::collections::BTreeMap::new();
-    while ends.len() < 5 {
+    while ends.len() < 6 {
         let report = session.report().await;
         if let Some(What::Ended(ended)) = report.what {
             session.acknowledge(report.number);
@@ -49,7 +52,7 @@ async fn jobs_of_virtual_nodes_sleep_and_end() {
         }
     }
     let causes: Vec<_> = ends.values().map(String::as_str).collect();
-    assert_eq!(causes, ["exited", "exited", "time-limit", "preempted", "exited"]);
+    assert_eq!(causes, ["exited", "exited", "time-limit", "preempted", "exited", "time-limit"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,6 +52,38 @@ fn a_script_comes_from_standard_input() {
 }
 
 #[test]
+fn only_what_is_named_changes() {
+    let fake = Fake::start();
+    let ran =
+        fake.run(&["job", "modify", "7", "99", "8", "--time-limit=5", "-N", "2-4", "--dependency=", "--thr", "3"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("error: job 99: there is no such job"), "{}", ran.err);
+    let changes = std::mem::take(&mut fake.asked.lock().unwrap().changes);
+    let jobs: Vec<u64> = changes.iter().map(|c| c.job.unwrap().job).collect();
+    assert_eq!(jobs, [7, 8]);
+    assert_eq!(changes[0].fields, ["time-limit", "nodes", "dependencies", "throttle"]);
+    let values = changes[0].values.clone().unwrap();
+    assert_eq!((values.time_limit, values.throttle, values.dependencies.len()), (Some(300_000), 3, 0));
+    let request = values.request.unwrap();
+    assert_eq!((request.nodes_min, request.nodes_max), (2, Some(4)));
+}
+
+#[test]
+fn what_cannot_change_is_no_option() {
+    let fake = Fake::start();
+    for (args, part) in [
+        (&["job", "modify", "7"][..], "nothing is to be changed"),
+        (&["job", "modify", "7", "--output", "x"], "--output"),
+        (&["job", "modify", "7", "--time-limit", "soon"], "not a time limit"),
+    ] {
+        let ran = fake.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
+    }
+    assert!(fake.asked.lock().unwrap().changes.is_empty());
+}
+
+#[test]
 fn what_cannot_be_submitted_says_why() {
     let fake = Fake::start();
     fake.file("bad.sh", "#!/bin/sh\n#SBATCH --pertition=x\n");

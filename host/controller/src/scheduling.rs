@@ -96,6 +96,9 @@ pub(crate) fn run(
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return,
             }
         }
+        if thread.state.next_deadline().is_some_and(|at| at <= handle.now()) && !thread.expire() {
+            return;
+        }
         if thread.scheduler.due(handle.now()) && !thread.cycle() {
             return;
         }
@@ -114,8 +117,21 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn sleep(&self) -> Duration {
-        let until = self.scheduler.next_time().map(|at| (at - self.handle.now()).0.max(1) as u64);
+        let next = self.scheduler.next_time().into_iter().chain(self.state.next_deadline()).min();
+        let until = next.map(|at| (at - self.handle.now()).0.max(1) as u64);
         until.map_or(LONGEST_SLEEP, Duration::from_millis).min(LONGEST_SLEEP)
+    }
+
+    /// Ends the jobs that can no longer keep their deadline; false when the controller is stopping.
+    fn expire(&self) -> bool {
+        let reply = self.handle.enqueue_blocking(Command::Expire);
+        match reply.and_then(super::handle::Pending::reply_blocking) {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(%error, "jobs past their deadline are still waiting");
+                !self.handle.asks.is_closed()
+            }
+        }
     }
 
     fn read(&mut self, message: SchedulerMail) {

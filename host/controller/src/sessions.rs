@@ -79,6 +79,8 @@ impl Session {
 struct Effects {
     launches: Vec<JobId>,
     ends: Vec<(AttemptKey, EndCause)>,
+    /// Attempts whose time limit may be another one now.
+    adjusts: Vec<JobId>,
     state: State,
 }
 
@@ -114,18 +116,24 @@ impl Sessions {
     pub(crate) fn committed(&self, events: &[Stamped], state: &State) {
         let mut launches = Vec::new();
         let mut ends = Vec::new();
+        let mut adjusts = Vec::new();
         for stamped in events {
             match &stamped.event {
                 Event::Started { key, .. } => launches.push(key.job),
                 Event::EndOrdered { key, cause } => ends.push((*key, *cause)),
+                Event::Modified { job, .. } => {
+                    let count = state.jobs.get(job).map_or(0, |entry| entry.elements.len() as u64);
+                    let elements = (0..count).map(|i| JobId(job.0 + i));
+                    adjusts.extend(elements.filter(|id| state.attempts.contains_key(id)));
+                }
                 _ => {}
             }
         }
-        if launches.is_empty() && ends.is_empty() {
+        if launches.is_empty() && ends.is_empty() && adjusts.is_empty() {
             return;
         }
         // The thread lives as long as `self`.
-        let _ = self.effects.send(Effects { launches, ends, state: state.clone() });
+        let _ = self.effects.send(Effects { launches, ends, adjusts, state: state.clone() });
     }
 
     fn carry_out(&self, effects: &Effects, cache: &mut BlobCache, counters: &crate::counters::Counters) {
@@ -135,9 +143,24 @@ impl Sessions {
                 add(&counters.launches, 1);
             }
         }
+        for job in &effects.adjusts {
+            self.adjust(state, *job);
+        }
         for (key, cause) in &effects.ends {
             self.terminate(state, *key, *cause);
         }
+    }
+
+    fn adjust(&self, state: &State, job: JobId) {
+        let Some(attempt) = state.attempts.get(&job) else { return };
+        let (Some(first), Some((entry, _))) = (attempt.allocation.parts.first(), state.find(job)) else { return };
+        let Some(link) = self.links().by_node.get(&first.node).cloned() else { return };
+        let message = v1::Adjust {
+            node: state.node_name(first.node),
+            attempt: Some(attempt_ref(attempt.key)),
+            time_limit: entry.job.spec.time_limit.map(|t| t.0),
+        };
+        self.post(&link, state, controller_message::Body::Adjust(message));
     }
 
     fn launch(&self, state: &State, job: JobId, cache: &mut BlobCache) -> bool {
@@ -379,6 +402,7 @@ impl Incoming {
         let state = self.handle.snapshot().state.clone();
         let mut launches = Vec::new();
         let mut ends = Vec::new();
+        let mut adjusts = Vec::new();
         for job in state.derived.held.get(&node).into_iter().flat_map(|h| h.jobs.iter()) {
             let Some(attempt) = state.attempts.get(job) else { continue };
             if attempt.allocation.parts.first().is_none_or(|p| p.node != node) {
@@ -386,13 +410,14 @@ impl Incoming {
             }
             match &attempt.phase {
                 AttemptPhase::Launching => launches.push(*job),
-                AttemptPhase::Running => {}
+                // Its time limit may have changed meanwhile.
+                AttemptPhase::Running => adjusts.push(*job),
                 AttemptPhase::Ending { cause, .. } => ends.push((attempt.key, *cause)),
             }
         }
-        if !launches.is_empty() || !ends.is_empty() {
+        if !launches.is_empty() || !ends.is_empty() || !adjusts.is_empty() {
             // The thread lives as long as the sessions.
-            let _ = self.sessions.effects.send(Effects { launches, ends, state });
+            let _ = self.sessions.effects.send(Effects { launches, ends, adjusts, state });
         }
     }
 

@@ -68,7 +68,7 @@ async fn bad_submissions_say_what_is_wrong_and_leave_nothing() {
         (v1::SubmitRequest { argv: Vec::new(), ..submission() }, "script or a command"),
         (
             v1::SubmitRequest {
-                dependencies: vec![v1::Dependency { kind: "afterok".into(), job: 77 }],
+                dependencies: vec![v1::Dependency { kind: "afterok".into(), job: 77, index: None }],
                 ..submission()
             },
             "77",
@@ -86,7 +86,7 @@ async fn explanations_name_what_holds_a_job_back() {
     let mut user = cluster.user();
     let mut submit = async |request: v1::SubmitRequest| user.submit(request).await.unwrap().into_inner().job;
     let held = submit(v1::SubmitRequest { hold: true, ..submission() }).await;
-    let after = v1::Dependency { kind: "afterok".into(), job: held };
+    let after = v1::Dependency { kind: "afterok".into(), job: held, index: None };
     let waiting = submit(v1::SubmitRequest { dependencies: vec![after], ..submission() }).await;
     let later = submit(v1::SubmitRequest { begin: Some(i64::MAX / 4), ..submission() }).await;
     for (job, reason, part) in [
@@ -100,6 +100,68 @@ async fn explanations_name_what_holds_a_job_back() {
     }
     let gone = cluster.user().explain_job(v1::JobRef { job: 99, index: None }).await.unwrap_err();
     assert_eq!(gone.code(), Code::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_pass_admission_and_are_made_whole_or_not_at_all() {
+    let cluster = Cluster::start().await;
+    let mut user = cluster.user();
+    let mut submit = async |request: v1::SubmitRequest| user.submit(request).await.unwrap().into_inner().job;
+    let job = submit(v1::SubmitRequest { hold: true, time_limit: Some(60_000), ..submission() }).await;
+    let array = submit(v1::SubmitRequest { hold: true, array: Some("0-3".into()), ..submission() }).await;
+    let request = |job, index, fields: &[&str], values| v1::ModifyRequest {
+        job: Some(v1::JobRef { job, index }),
+        fields: fields.iter().map(|f| (*f).to_owned()).collect(),
+        values: Some(values),
+    };
+    let values = || v1::JobValues { time_limit: Some(120_000), nice: 7, throttle: 2, ..v1::JobValues::default() };
+    let seen = async || {
+        let list = cluster.user().list_jobs(v1::JobQuery::default()).await.unwrap().into_inner().jobs;
+        list.into_iter().find(|j| j.id == job).unwrap()
+    };
+    user.modify_job(request(job, None, &["time-limit", "nice"], values())).await.unwrap();
+    let now = seen().await;
+    assert_eq!((now.time_limit, now.nice, now.queue.as_str()), (Some(120_000), 7, "main"));
+    user.modify_job(request(array, None, &["throttle"], values())).await.unwrap();
+    for (wrong, part) in [
+        (request(99, None, &["nice"], values()), "no such job"),
+        (request(array, Some(0), &["nice"], values()), "whole array"),
+        (request(array + 1, None, &["nice"], values()), "whole array"),
+        (request(job, None, &["throttle"], values()), "no array"),
+        (request(job, None, &["owner"], values()), "nothing that can change"),
+        (
+            request(job, None, &["nice", "queue"], v1::JobValues { nice: 9, queue: "nowhere".into(), ..values() }),
+            "nowhere",
+        ),
+        (
+            request(job, None, &["nice", "account"], v1::JobValues { nice: 9, account: "x".into(), ..values() }),
+            "account",
+        ),
+    ] {
+        let error = user.modify_job(wrong).await.unwrap_err();
+        assert!(error.message().contains(part), "{part}: {}", error.message());
+    }
+    assert_eq!(seen().await.nice, 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_ends_what_waits_without_being_asked() {
+    let cluster = Cluster::start().await;
+    let mut user = cluster.user();
+    let deadline = cluster.controller.services.handle.now().0 + 1_300;
+    let request = v1::SubmitRequest { time_limit: Some(1_000), deadline: Some(deadline), ..submission() };
+    let job = user.submit(request).await.unwrap().into_inner().job;
+    let query =
+        || v1::JobQuery { jobs: vec![v1::JobRef { job, index: None }], finished: true, ..v1::JobQuery::default() };
+    let state = loop {
+        let row = user.list_jobs(query()).await.unwrap().into_inner().jobs.remove(0);
+        match row.state.as_str() {
+            "PENDING" => tokio::task::yield_now().await,
+            _ => break row,
+        }
+    };
+    assert_eq!((state.state.as_str(), state.reason.as_str()), ("DEADLINE", "DeadLine"));
+    assert!(state.ended.unwrap() > deadline - 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,11 @@
 //! What may be asked of the state, and how it is refused.
 
+use crate::decide::Change;
 use crate::promise::LiftCause;
 use crate::records::Fading;
 use ephor_model::{
-    Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, Licence,
-    NodeId, NodeSpec, Qos, Queue, Reservation, Slot, Timestamp, Uid, Usage, User,
+    Account, Allocation, Amounts, AttemptKey, Dependency, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState,
+    Licence, NodeId, NodeSpec, Qos, Queue, Reservation, Slot, Timestamp, Uid, Usage, User,
 };
 use std::sync::Arc;
 
@@ -25,8 +26,21 @@ pub enum Command {
         /// Digest of the environment.
         environment: Digest,
         /// Dependencies on jobs that only the history knows, with their final states.
-        known_ends: Vec<(JobId, JobState)>,
+        known_ends: Vec<(Dependency, JobState)>,
     },
+    /// Change a job, or a whole array, by its first id.
+    Modify {
+        /// Which.
+        job: JobId,
+        /// How, after admission.
+        change: Change,
+        /// As for a submission, where the dependencies change.
+        known_ends: Vec<(Dependency, JobState)>,
+        /// By whom: operators may raise the time limit of what runs.
+        by: Actor,
+    },
+    /// End the waiting jobs whose deadline cannot be met any more.
+    Expire,
     /// Act on one element, or on all of an array (its first id with `whole`).
     Act {
         /// What to do.

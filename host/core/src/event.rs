@@ -3,9 +3,9 @@
 use crate::promise::{LiftCause, Promise};
 use crate::records::{Fading, Job};
 use ephor_model::{
-    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
-    JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, Reservation, ReservationNo,
-    ResourceId, Slot, Timestamp, Uid, Usage, User,
+    Account, AccountId, Allocation, Amounts, AttemptKey, Dependency, Digest, EndCause, Epoch, Exit, Generation, Hold,
+    JobId, JobSpec, JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, Reservation,
+    ReservationNo, ResourceId, Slot, Timestamp, Uid, Usage, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -287,5 +287,36 @@ pub enum Event {
     ReservationDeleted {
         /// Number.
         reservation: ReservationNo,
+    },
+    /// A job or array is specified anew. What runs of it has the new time limit from its start on.
+    Modified {
+        /// First id.
+        job: JobId,
+        /// What it is now.
+        spec: Arc<JobSpec>,
+        /// Queue.
+        queue: QueueId,
+        /// Account.
+        account: AccountId,
+        /// Quality of service.
+        qos: Option<QosId>,
+        /// Dependencies that are not decided.
+        waiting: Vec<Dependency>,
+        /// Whether one can never be satisfied.
+        never: bool,
+    },
+    /// A waiting element could no longer end before its deadline, and ended.
+    DeadlinePassed {
+        /// The element.
+        job: JobId,
+    },
+    /// The counterpart of an element in an array that it waits for ended.
+    ElementDecided {
+        /// The element.
+        job: JobId,
+        /// First id of the other array.
+        awaited: JobId,
+        /// Whether the dependency is satisfied; else the element never runs.
+        satisfied: bool,
     },
 }

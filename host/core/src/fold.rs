@@ -90,6 +90,31 @@ impl State {
                 e.eligible = None;
                 e.detail = Some(format!("by {by}").into());
             }),
+            Event::DeadlinePassed { job } => self.change(*job, touched, |_, e| {
+                e.state = JobState::Deadline;
+                e.reason = ReasonCode::DeadLine;
+                e.ended = Some(at);
+                e.eligible = None;
+            }),
+            Event::Modified { job, spec, queue, account, qos, waiting, never } => {
+                let now = self.jobs.get(job).map(|entry| Job {
+                    spec: spec.clone(),
+                    queue: *queue,
+                    account: *account,
+                    qos: *qos,
+                    waiting: waiting.clone(),
+                    never: *never,
+                    ..(*entry.job).clone()
+                });
+                now.is_some_and(|now| self.modified(now, at, touched))
+            }
+            Event::ElementDecided { job, awaited, satisfied } => self.change(*job, touched, |job, e| {
+                match satisfied {
+                    true => e.met |= 1u32.checked_shl(job.corresponding_place(*awaited)).unwrap_or(0),
+                    false => e.never = true,
+                }
+                settle_eligibility(job, e, at);
+            }),
             Event::Requeued { job } => self.change(*job, touched, |job, e| {
                 e.state = JobState::Pending;
                 e.eligible = None;
@@ -185,7 +210,12 @@ impl State {
         }
     }
 
-    fn change(&mut self, id: JobId, touched: &mut BTreeSet<RowKey>, change: impl FnOnce(&Job, &mut Element)) -> bool {
+    pub(crate) fn change(
+        &mut self,
+        id: JobId,
+        touched: &mut BTreeSet<RowKey>,
+        change: impl FnOnce(&Job, &mut Element),
+    ) -> bool {
         touched.insert(RowKey::Element(id));
         let Some(job) = self.find(id).map(|(entry, _)| entry.job.clone()) else { return false };
         let known = self.change_element(id, |e| change(&job, e));
@@ -222,50 +252,6 @@ impl State {
     ) -> bool {
         touched.insert(RowKey::Policy(slot.clone()));
         change(Arc::make_mut(self.policies.entry(slot.clone()).or_default()));
-        true
-    }
-
-    fn dependency_decided(
-        &mut self,
-        id: JobId,
-        index: u32,
-        satisfied: bool,
-        at: Timestamp,
-        touched: &mut BTreeSet<RowKey>,
-    ) -> bool {
-        let Some(entry) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return false };
-        let index = index as usize;
-        if index >= entry.job.waiting.len() {
-            return false;
-        }
-        touched.insert(RowKey::Job(id));
-        let job = Arc::make_mut(&mut entry.job);
-        let gone = job.waiting.remove(index);
-        // One satisfied condition settles an "any"; one impossible condition settles an "all".
-        match (job.spec.dependency_any, satisfied) {
-            (true, true) => job.waiting.clear(),
-            (false, false) => job.never = true,
-            (true, false) if job.waiting.is_empty() => job.never = true,
-            _ => {}
-        }
-        let job = entry.job.clone();
-        for other in std::iter::once(gone.job).chain(job.spec.dependencies.iter().map(|d| d.job)) {
-            if !job.waiting.iter().any(|d| d.job == other) {
-                let empty = self.derived.dependents.get_mut(&other).is_some_and(|waiters| {
-                    waiters.remove(&id);
-                    waiters.is_empty()
-                });
-                if empty {
-                    self.derived.dependents.remove(&other);
-                }
-            }
-        }
-        // A fresh element is what `Element::fresh` makes of the job as it is now, at the time of submission; what is
-        // eligible from a later time on is no longer fresh and gets its row.
-        for ordinal in 0..job.spec.count() {
-            let element = JobId(id.0 + u64::from(ordinal));
-            self.change(element, touched, |job, e| settle_eligibility(job, e, at));
-        }
         true
     }
 
@@ -319,7 +305,11 @@ impl State {
     }
 
     fn forget(&mut self, id: JobId, touched: &mut BTreeSet<RowKey>) -> bool {
-        let Some(entry) = self.jobs.remove(&id) else { return false };
+        let Some(entry) = self.jobs.get(&id).cloned() else { return false };
+        for dependency in &entry.job.waiting {
+            self.stop_waiting(id, dependency.job);
+        }
+        self.jobs.remove(&id);
         touched.insert(RowKey::Job(id));
         touched.extend((0..entry.elements.len()).map(|i| RowKey::Element(JobId(id.0 + i as u64))));
         self.derived.finished = self.derived.finished.saturating_sub(entry.elements.len() as u64);
@@ -408,8 +398,8 @@ struct End<'a> {
 }
 
 /// Sets or clears the time from which a pending element may run.
-fn settle_eligibility(job: &Job, element: &mut Element, at: Timestamp) {
-    let free = element.state == JobState::Pending && element.hold == Hold::None && job.waiting.is_empty() && !job.never;
+pub(crate) fn settle_eligibility(job: &Job, element: &mut Element, at: Timestamp) {
+    let free = element.state == JobState::Pending && element.hold == Hold::None && !job.keeps_waiting(element);
     element.eligible = match (free, element.eligible) {
         (false, _) => None,
         (true, Some(since)) => Some(since),

@@ -9,6 +9,7 @@ pub mod decide;
 pub mod event;
 mod fold;
 mod fold_objects;
+mod names;
 pub mod pools;
 pub mod promise;
 pub mod records;
@@ -18,6 +19,7 @@ pub mod roles;
 pub mod rows;
 pub mod scheduler;
 pub mod state;
+mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};

@@ -32,6 +32,8 @@ pub enum LiftCause {
     Expired,
     /// A reservation of nodes was made over it.
     Reservation,
+    /// Its job asks for something else now.
+    Changed,
 }
 
 impl State {

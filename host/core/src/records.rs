@@ -64,6 +64,25 @@ pub struct Element {
     pub usage: Option<Arc<Usage>>,
     /// Charge of all ended attempts, in accounting units.
     pub charge: Option<i64>,
+    /// Element-wise dependencies that are satisfied for this element: one bit each, see [`Job::corresponding_place`].
+    pub met: u32,
+    /// One of them never will be.
+    pub never: bool,
+}
+
+impl Job {
+    /// Place of an array among those that this one waits for element by element.
+    pub fn corresponding_place(&self, awaited: JobId) -> u32 {
+        let corresponding = self.spec.dependencies.iter().filter(|d| d.kind == DependencyKind::AfterCorr);
+        corresponding.take_while(|d| d.job != awaited).count() as u32
+    }
+
+    /// Whether an element has to wait for other jobs, or has waited in vain.
+    pub fn keeps_waiting(&self, element: &Element) -> bool {
+        let open =
+            |d: &Dependency| d.kind != DependencyKind::AfterCorr || !element.has_met(self.corresponding_place(d.job));
+        self.never || element.never || self.waiting.iter().any(open)
+    }
 }
 
 impl Element {
@@ -85,7 +104,14 @@ impl Element {
             last: None,
             usage: None,
             charge: None,
+            met: 0,
+            never: false,
         }
+    }
+
+    /// Whether the element-wise dependency at that place is satisfied.
+    pub fn has_met(&self, place: u32) -> bool {
+        self.met.checked_shr(place).is_some_and(|bits| bits & 1 == 1)
     }
 }
 
@@ -158,6 +184,8 @@ pub struct JobEntry {
     pub unfinished: u32,
     /// How many of them have an attempt.
     pub running: u32,
+    /// How many of them are pending.
+    pub pending: u32,
 }
 
 /// Where an attempt is.
@@ -358,8 +386,8 @@ pub fn dependency_outcome(kind: DependencyKind, element: &Element) -> Option<boo
     match kind {
         DependencyKind::After => (state != JobState::Pending).then_some(true),
         _ if !state.is_final() => None,
-        DependencyKind::AfterAny => Some(true),
-        DependencyKind::AfterOk => Some(state == JobState::Completed),
+        DependencyKind::AfterAny | DependencyKind::Singleton => Some(true),
+        DependencyKind::AfterOk | DependencyKind::AfterCorr => Some(state == JobState::Completed),
         DependencyKind::AfterNotOk => Some(state != JobState::Completed),
     }
 }

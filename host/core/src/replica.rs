@@ -32,6 +32,8 @@ pub struct Pending {
     pub class: ClassId,
     /// How long it may run.
     pub limit: Span,
+    /// When it may start at the earliest.
+    pub eligible: Timestamp,
     /// Its queue.
     pub queue: QueueId,
     /// First id of its array, and how many of its elements may run at once.
@@ -110,9 +112,20 @@ impl Replica {
                 let count = state.jobs.get(job).map_or(0, |e| e.elements.len() as u64);
                 self.refresh_all(*job, count, state);
             }
-            Event::HoldSet { job, .. } | Event::CancelledPending { job, .. } | Event::Requeued { job } => {
+            Event::HoldSet { job, .. }
+            | Event::CancelledPending { job, .. }
+            | Event::Requeued { job }
+            | Event::DeadlinePassed { job }
+            | Event::ElementDecided { job, .. } => {
                 self.refresh_job(*job, state);
                 self.refresh_promise(*job, state);
+            }
+            Event::Modified { job, .. } => {
+                let count = state.jobs.get(job).map_or(0, |e| e.elements.len() as u64);
+                self.refresh_all(*job, count, state);
+                for attempt in (0..count).filter_map(|i| state.attempts.get(&JobId(job.0 + i))) {
+                    self.cluster.extend(attempt.key.job, attempt.expected_end);
+                }
             }
             Event::Promised { job, .. } | Event::PromiseLifted { job, .. } => self.refresh_promise(*job, state),
             Event::Started { key, allocation, expected_end } => {
@@ -285,6 +298,7 @@ impl Replica {
             rank: (Reverse(queue.priority), Reverse(priority), job.submitted, id),
             class: self.cluster.intern(&need),
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
+            eligible,
             queue: job.queue,
             throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
             who: Who::of(job),
@@ -309,7 +323,7 @@ impl Replica {
             self.arrived.remove(&pending.rank);
             self.unranked.remove(&id);
             self.priorities.remove(&id);
-            // Its entry among the timed jobs, where it has one, is skipped when its time comes.
+            self.timed.remove(&(pending.eligible, id));
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::cycle::Cycle;
 use crate::records::{Fading, Uncharged};
 use crate::state::State;
-use ephor_model::{AccountId, Draft, Identity, JobId, QueueId, ResourceId, Timestamp, Uid};
+use ephor_model::{AccountId, Draft, Identity, JobId, JobSpec, QueueId, ResourceId, Timestamp, Uid};
 use std::sync::Arc;
 
 /// How a policy failed.
@@ -145,14 +145,29 @@ pub enum Verdict {
     Refuse(String),
 }
 
+/// What a draft is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// To be a new job.
+    Submit,
+    /// To take the place of a job, which is this now.
+    Modify(Arc<JobSpec>),
+}
+
 /// One admission policy.
 pub trait Admission: Send + Sync {
     /// Take it, change it, or refuse it.
     ///
     /// # Errors
     /// The policy failed: refuse.
-    fn admit(&self, now: Timestamp, who: &Identity, draft: Draft, cluster: &Arc<ClusterView>)
-    -> Result<Verdict, Fault>;
+    fn admit(
+        &self,
+        now: Timestamp,
+        who: &Identity,
+        intent: &Intent,
+        draft: Draft,
+        cluster: &Arc<ClusterView>,
+    ) -> Result<Verdict, Fault>;
     /// Whether it may change the draft; those that may run first.
     fn mutating(&self) -> bool;
 }

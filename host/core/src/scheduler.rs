@@ -55,7 +55,8 @@ impl Scheduler {
                 Event::HoldSet { job, .. } | Event::Requeued { job } | Event::DependencyDecided { job, .. } => {
                     Cause::Arrived(*job)
                 }
-                Event::Ended { .. } | Event::CancelledPending { .. } => Cause::Released,
+                Event::ElementDecided { job, .. } => Cause::Arrived(*job),
+                Event::Ended { .. } | Event::CancelledPending { .. } | Event::DeadlinePassed { .. } => Cause::Released,
                 Event::PromiseLifted { .. }
                 | Event::NodeRegistered { .. }
                 | Event::NodeResumed { .. }

@@ -1,5 +1,6 @@
 //! The state of the cluster and the questions that are asked of it.
 
+use crate::names::NameKey;
 use crate::pools::{Scope, Use};
 use crate::promise::Promise;
 use crate::records::{
@@ -7,8 +8,8 @@ use crate::records::{
 };
 use crate::rows::{Row, RowKey};
 use ephor_model::{
-    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId,
-    Reservation, ReservationNo, ResourceId, Slot, Uid, User,
+    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, JobState, Licence, NodeId, Qos, QosId, Queue,
+    QueueId, Reservation, ReservationNo, ResourceId, Slot, Span, Timestamp, Uid, User,
 };
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -72,6 +73,10 @@ pub struct Derived {
     pub account_names: OrdMap<String, AccountId>,
     /// What jobs use of the pools that something bounds; only where that is not nothing.
     pub pools: OrdMap<Scope, Use>,
+    /// Unfinished jobs by user and name, where one of them waits to be alone.
+    pub names: OrdMap<NameKey, OrdSet<JobId>>,
+    /// Jobs of which something waits and that have a deadline, by the latest time at which they may start.
+    pub deadlines: OrdSet<(Timestamp, JobId)>,
 }
 
 /// What attempts hold on one node.
@@ -262,7 +267,25 @@ impl State {
         }
         self.derived.unfinished += u64::from(count);
         *self.derived.live_by_user.entry(job.spec.owner.uid).or_default() += count;
-        self.jobs.insert(job.id, Arc::new(JobEntry { job, elements, unfinished: count, running: 0 }));
+        let id = job.id;
+        self.jobs.insert(id, Arc::new(JobEntry { job, elements, unfinished: count, running: 0, pending: count }));
+        self.note_deadline(id, true);
+        self.refresh_name(id);
+    }
+
+    /// Puts a job in among those with a deadline, or takes it out.
+    pub(crate) fn note_deadline(&mut self, first: JobId, put: bool) {
+        let Some(entry) = self.jobs.get(&first) else { return };
+        let Some(latest) = entry.job.spec.latest_start() else { return };
+        match put && entry.pending > 0 {
+            true => self.derived.deadlines.insert((latest, first)),
+            false => self.derived.deadlines.remove(&(latest, first)),
+        };
+    }
+
+    /// When the next waiting job can no longer end before its deadline: then [`crate::Command::Expire`] is due.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.derived.deadlines.get_min().map(|(latest, _)| *latest + Span(1))
     }
 
     /// Changes an element and keeps the counts true; false where it is not there.
@@ -271,12 +294,21 @@ impl State {
         let first = entry.job.id;
         let Some(entry) = self.jobs.get_mut(&first).map(Arc::make_mut) else { return false };
         let Some(element) = entry.elements.get_mut(ordinal) else { return false };
-        let was = element.state.is_final();
+        let (was, waited) = (element.state.is_final(), element.state == JobState::Pending);
         change(element);
-        let is = element.state.is_final();
+        let (is, waits) = (element.state.is_final(), element.state == JobState::Pending);
+        let mut turned = false;
+        if waited != waits {
+            let before = entry.pending;
+            entry.pending = before.saturating_add_signed(if waits { 1 } else { -1 });
+            turned = (before == 0) != (entry.pending == 0);
+        }
+        let mut over = false;
         if was != is {
             let step: i64 = if is { -1 } else { 1 };
-            entry.unfinished = entry.unfinished.saturating_add_signed(step as i32);
+            let before = entry.unfinished;
+            entry.unfinished = before.saturating_add_signed(step as i32);
+            over = (before == 0) != (entry.unfinished == 0);
             let uid = entry.job.spec.owner.uid;
             self.derived.unfinished = self.derived.unfinished.saturating_add_signed(step);
             self.derived.finished = self.derived.finished.saturating_add_signed(-step);
@@ -284,6 +316,12 @@ impl State {
             *live = live.saturating_add_signed(step as i32);
             let job = entry.job.clone();
             self.count_submitted(&job, step);
+        }
+        if turned {
+            self.note_deadline(first, true);
+        }
+        if over {
+            self.refresh_name(first);
         }
         true
     }

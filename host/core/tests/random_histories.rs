@@ -25,6 +25,8 @@ enum Step {
     Return { node: u8, reboot: bool },
     Drain { node: u8, on: bool },
     Wait(u16),
+    Modify { job: u8, what: u8, value: u16 },
+    Expire,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -46,6 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (any::<u8>(), any::<bool>()).prop_map(|(node, reboot)| Step::Return { node, reboot }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(node, on)| Step::Drain { node, on }),
         2 => any::<u16>().prop_map(Step::Wait),
+        2 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(job, what, value)| Step::Modify { job, what, value }),
+        1 => Just(Step::Expire),
     ]
 }
 
@@ -69,6 +73,10 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             let mut new = job().cpus(*cpus).gpus(gpus);
             new.0.hold = *hold;
             new.0.requeue = Some(*cpus == 2);
+            new.0.name = format!("name{cpus}");
+            if *array == 0 {
+                new = new.limit(10_000).deadline(world.now.0 + 60_000);
+            }
             if *array > 1 {
                 new = new.array(&format!("0-{array}%2"));
             }
@@ -76,9 +84,13 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             if let Some(d) = depends.filter(|_| known > 1) {
                 let kinds = ephor_model::DependencyKind::NAMES;
                 let on = JobId(1 + u64::from(d) % (known - 1));
-                new = new.after(kinds[d as usize % kinds.len()].0, on);
+                new = match d % 7 {
+                    6 => new.after_element(kinds[d as usize % 4].0, on, u32::from(d) % 4),
+                    _ => new.after(kinds[d as usize % kinds.len()].0, on),
+                };
             }
             bounds::sign(&mut new, *whose);
+            // Refused where it waits for an element that is not there, or a limit binds it.
             let _ = world.try_submit(new);
         }
         Step::Bound { what, most } => bounds::change(world, *what, *most),
@@ -130,6 +142,25 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             world.run(Command::DrainNode { node, reason, by: "root".into() }).unwrap();
         }
         Step::Wait(ms) => world.wait(i64::from(*ms)),
+        Step::Modify { job, what, value } => {
+            let id = JobId(1 + u64::from(*job) % world.state.meta.next_job.max(1));
+            let at = world.now.0 + i64::from(*value);
+            if world.state.find(id).is_some() {
+                // Refused where the job has started or ended, or is an element.
+                let _ = world.modify(id, *value % 2 == 0, |spec| match what % 6 {
+                    0 => spec.time_limit = Some(ephor_model::Span(i64::from(*value) + 1)),
+                    1 => spec.begin = (*value % 3 > 0).then_some(ephor_model::Timestamp(at)),
+                    2 => spec.deadline = (*value % 3 > 0).then_some(ephor_model::Timestamp(at)),
+                    3 => spec.dependencies = Vec::new(),
+                    4 => spec.request.cpus_per_task = u32::from(*value) % 4 + 1,
+                    _ => {
+                        let kind = ephor_model::DependencyKind::NAMES[*value as usize % 6].0;
+                        spec.dependencies = vec![ephor_model::Dependency::on(kind, JobId(1))];
+                    }
+                });
+            }
+        }
+        Step::Expire => drop(world.run(Command::Expire).unwrap()),
     }
 }
 
@@ -183,6 +214,14 @@ fn check(world: &World) {
             .filter(|i| world.state.attempts.contains_key(&JobId(id.0 + i)))
             .count() as u32;
         assert_eq!(entry.running, running);
+        let pending = entry.elements.iter().filter(|e| e.state == ephor_model::JobState::Pending).count();
+        assert_eq!(entry.pending as usize, pending);
+        for (i, element) in entry.elements.iter().enumerate() {
+            let id = JobId(id.0 + i as u64);
+            let in_replica = world.scheduler.replica().pending(id).map(|p| p.eligible);
+            let waits = element.state == ephor_model::JobState::Pending;
+            assert_eq!(in_replica, element.eligible.filter(|_| waits), "the replica differs on job {id}");
+        }
         if entry.job.spec.array.is_some() {
             assert!(running <= 2, "array {id} passed its throttle");
         }

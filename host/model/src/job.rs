@@ -5,6 +5,7 @@ use crate::id::{JobId, Uid};
 use crate::request::Request;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What an attempt runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,15 +40,22 @@ pub enum DependencyKind {
     AfterOk,
     /// It has ended in any other way.
     AfterNotOk,
+    /// Of an array, the element with the index of the waiting element has ended with exit code 0. Of anything else,
+    /// it has.
+    AfterCorr,
+    /// Every job of the same name and user that was submitted before has ended. Names no job.
+    Singleton,
 }
 
 impl DependencyKind {
     /// All kinds with their names as users write them.
-    pub const NAMES: [(Self, &'static str); 4] = [
+    pub const NAMES: [(Self, &'static str); 6] = [
         (Self::After, "after"),
         (Self::AfterAny, "afterany"),
         (Self::AfterOk, "afterok"),
         (Self::AfterNotOk, "afternotok"),
+        (Self::AfterCorr, "aftercorr"),
+        (Self::Singleton, "singleton"),
     ];
 
     /// The name as users write it.
@@ -56,13 +64,34 @@ impl DependencyKind {
     }
 }
 
-/// One condition on another job. Where that job is an array (its first id), all its elements are meant.
+/// One condition on another job. Where that job is an array (its first id) and no index is given, all its elements are
+/// meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Dependency {
     /// What must have become of it.
     pub kind: DependencyKind,
-    /// The other job.
+    /// The other job; 0 for [`DependencyKind::Singleton`].
     pub job: JobId,
+    /// Index of the one element of the array that is meant.
+    pub index: Option<u32>,
+}
+
+impl Dependency {
+    /// A condition on a whole job.
+    pub fn on(kind: DependencyKind, job: JobId) -> Self {
+        Self { kind, job, index: None }
+    }
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, job, index } = self;
+        match (kind, index) {
+            (DependencyKind::Singleton, _) => f.write_str(kind.name()),
+            (_, None) => write!(f, "{}:{job}", kind.name()),
+            (_, Some(index)) => write!(f, "{}:{job}_{index}", kind.name()),
+        }
+    }
 }
 
 /// Who a job runs as. Set by the controller from the connection, never from a request (law 9).
@@ -125,6 +154,8 @@ pub struct JobSpec {
     pub licences: Vec<(String, u32)>,
     /// Reservation by name that it runs in, and nowhere else.
     pub reservation: Option<String>,
+    /// It must have ended by this time: it does not start where its time limit would go beyond it.
+    pub deadline: Option<Timestamp>,
 }
 
 impl JobSpec {
@@ -154,6 +185,7 @@ impl JobSpec {
             array: None,
             licences: Vec::new(),
             reservation: None,
+            deadline: None,
         }
     }
 
@@ -161,6 +193,11 @@ impl JobSpec {
     pub fn output_pattern(&self) -> &str {
         let default = if self.array.is_some() { "ephor-%A_%a.out" } else { "ephor-%j.out" };
         self.stdout.as_deref().unwrap_or(default)
+    }
+
+    /// The latest time at which it may start, so as to end by its deadline; `None`: any.
+    pub fn latest_start(&self) -> Option<Timestamp> {
+        self.deadline.map(|deadline| deadline + Span(-self.time_limit.map_or(0, |limit| limit.0)))
     }
 
     /// How many ids the job takes: 1, or the elements of its array.

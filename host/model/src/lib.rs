@@ -4,7 +4,9 @@
 
 pub mod allocation;
 pub mod array;
+pub mod change;
 pub mod cluster;
+pub mod constraint;
 pub mod id;
 pub mod job;
 pub mod limits;
@@ -20,12 +22,14 @@ pub mod use_limits;
 
 pub use allocation::{Allocation, AllocationPart};
 pub use array::ArraySpec;
+pub use change::{Changes, Field};
 pub use cluster::{Account, Identity, Licence, Qos, Queue, QueueState, User};
+pub use constraint::{Constraint, Features};
 pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QosId, QueueId, ReservationNo, Uid};
 pub use job::{Blobs, Dependency, DependencyKind, Draft, JobSpec, OpenMode, Owner, Payload};
 pub use node::{Device, NodeSpec};
 pub use policy::{Generation, PolicyLimits, Role, Slot};
-pub use request::{GpuRequest, MemRequest, Request};
+pub use request::{GpuRequest, MemRequest, Request, Topology};
 pub use reservation::Reservation;
 pub use resource::{Amounts, ResourceId};
 pub use state::{EndCause, Exit, Hold, JobState, ReasonCode, Usage};

@@ -14,12 +14,18 @@ pub const TEXT_BYTES: usize = 4096;
 pub const NAME_BYTES: usize = 255;
 /// Dependencies of one job.
 pub const DEPENDENCIES: usize = 1024;
+/// Arrays that one array waits for element by element: one bit of each element's record.
+pub const CORRESPONDING: usize = 32;
 /// Tasks of one job: 2^24, above the largest launch on record (about two million).
 pub const TASKS: u32 = 1 << 24;
 /// Nodes of one job, and of the cluster: ten times the 100,000 that cycles are measured at.
 pub const NODES: u32 = 1_000_000;
 /// GPUs of one node; today's largest boxes hold 16, MIG makes up to 7 of each.
 pub const DEVICES_PER_NODE: u32 = 1024;
+/// Features that the constraint of one job names: placement keeps one bit for each of its alternatives.
+pub const FEATURES: usize = 64;
+/// Parentheses in each other in a constraint.
+pub const FEATURES_DEPTH: u32 = 8;
 /// A job's nice value, both ways, as in Slurm.
 pub const NICE: i64 = 2_147_483_645;
 /// Longest time limit: 100 years in milliseconds; keeps every sum of times far from overflow.

@@ -1,5 +1,7 @@
 //! What a job asks for, as typed numbers: nodes, tasks, cores, memory, GPUs, features.
 
+use crate::constraint::Constraint;
+use crate::limits;
 use crate::resource::{Amounts, ResourceId};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,34 @@ pub struct Request {
     pub exclusive: bool,
     /// Cores for each task in thousandths, where they are not whole.
     pub cpu_milli: Option<u32>,
+    /// What is demanded of the nodes' features beyond `features`.
+    pub constraint: Option<Constraint>,
+    /// Whether its nodes are to be close to each other.
+    pub topology: Option<Topology>,
+}
+
+/// That all nodes of a job are to be below one domain of a level: a node with the feature `rack=r1` is in domain `r1` of
+/// level `rack`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Topology {
+    /// The level, such as `rack`.
+    pub level: String,
+    /// Whether the job waits until that can be; else it is a wish.
+    pub required: bool,
+}
+
+impl Topology {
+    /// Reads the name of a level.
+    ///
+    /// # Errors
+    /// What cannot be the name of one.
+    pub fn read(level: &str, required: bool) -> Result<Self, String> {
+        let bad = |c: char| "=&|[]()*,!{}\"'".contains(c) || c.is_whitespace();
+        match level.is_empty() || level.len() > limits::NAME_BYTES || level.contains(bad) {
+            true => Err(format!("'{level}' is not a level of the topology; write one like rack")),
+            false => Ok(Self { level: level.to_owned(), required }),
+        }
+    }
 }
 
 impl Default for Request {
@@ -78,6 +108,8 @@ impl Default for Request {
             exclude: Vec::new(),
             exclusive: false,
             cpu_milli: None,
+            constraint: None,
+            topology: None,
         }
     }
 }
@@ -86,6 +118,27 @@ impl Request {
     /// Tasks in all, at the fewest nodes.
     pub fn task_count(&self) -> u32 {
         self.tasks.unwrap_or_else(|| self.tasks_per_node.unwrap_or(1).saturating_mul(self.nodes_min))
+    }
+
+    /// How the parts of the request contradict each other; `None`: they do not.
+    pub fn contradiction(&self) -> Option<String> {
+        let counted = self.constraint.as_ref().map_or(0, Constraint::counted);
+        if counted == 0 {
+            return None;
+        }
+        if counted > self.nodes_min {
+            return Some(format!(
+                "the constraint names {counted} nodes, and the job asks for {} with -N",
+                self.nodes_min
+            ));
+        }
+        // What a node contributes would decide which of them to count, and that depends on all the others.
+        let sums = self.tasks.is_some() || matches!(self.gpus, GpuRequest::Total(_));
+        sums.then(|| {
+            "a constraint that counts nodes needs tasks and GPUs for each node: --ntasks-per-node and --gpus-per-node in \
+             place of --ntasks and --gpus"
+                .into()
+        })
     }
 
     /// Cores in all, at the fewest nodes; parts of a core rounded up.

@@ -52,6 +52,8 @@ vocabulary! {
         Preempted = "PREEMPTED", "PR";
         /// Ended by the kernel for memory.
         OutOfMemory = "OUT_OF_MEMORY", "OOM";
+        /// Could no longer end before its deadline, and did not start.
+        Deadline = "DEADLINE", "DL";
     }
 }
 
@@ -175,6 +177,8 @@ vocabulary! {
         Licenses = "Licenses", "Licenses";
         /// A reservation holds the nodes that it needs, or its own has not begun or is full.
         Reservation = "Reservation", "Reservation";
+        /// It could no longer end before its deadline.
+        DeadLine = "DeadLine", "DeadLine";
     }
 }
 

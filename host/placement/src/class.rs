@@ -4,6 +4,7 @@ use crate::bits::Bits;
 use crate::cluster::Cluster;
 use crate::demand::Demand;
 use crate::fit::{Fit, Fitting};
+use crate::groups::{self, Groups};
 use crate::index::{Key, NOTHING};
 use crate::need::{ClassId, Need};
 use crate::node::{Node, NodeClass, NodeClassId};
@@ -57,6 +58,8 @@ pub(crate) struct Class {
     pub floor: Key,
     /// For each shape: the request in its columns, where nodes of the shape can serve.
     pub fittings: Vec<Option<Fitting>>,
+    /// For each shape: the groups of the constraint that its nodes satisfy.
+    pub groups: Vec<Groups>,
     /// For each class of nodes: what one of them has room for when it is empty.
     pub empty: Vec<Option<Fit>>,
     /// Nodes that are up and, when empty, have room for a useful part.
@@ -77,6 +80,7 @@ impl Class {
             demand,
             asks: wording::request(&need.request),
             fittings: Vec::new(),
+            groups: Vec::new(),
             empty: Vec::new(),
             eligible: Bits::default(),
             verdict: Memo::default(),
@@ -88,6 +92,7 @@ impl Class {
     pub fn add_shape(&mut self, shape: &Shape) {
         let fitting = self.demand.as_ref().ok().and_then(|demand| Fitting::of(&self.need, demand, shape));
         self.fittings.push(fitting);
+        self.groups.push(groups::of_shape(self.need.request.constraint.as_ref(), shape));
     }
 
     /// Works out what one more class of nodes can serve.

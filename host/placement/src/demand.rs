@@ -44,6 +44,9 @@ impl Demand {
     /// # Errors
     /// The numbers contradict each other; the text says which.
     pub fn of(request: &Request, required: usize) -> Result<Self, String> {
+        if let Some(why) = request.contradiction() {
+            return Err(format!("does not work: {why}"));
+        }
         let nodes_min = (request.nodes_min.max(1) as usize).max(required);
         let nodes_max = request.nodes_max.map_or(usize::MAX, |n| n as usize);
         let per_node = request.tasks_per_node.map(|n| n.max(1));

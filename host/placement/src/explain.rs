@@ -1,9 +1,10 @@
 //! Why a class does not fit: how many nodes pass each condition, one by one.
 
-use crate::choose::{Item, choose};
+use crate::choose::Item;
 use crate::class::{Class, Memo, Refusal, Verdict};
 use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
+use crate::domains::{Levels, domain};
 use crate::fit::Fit;
 use crate::need::ClassId;
 use crate::node::{Known, Node};
@@ -22,6 +23,10 @@ enum Condition {
     NotExcluded,
     Up,
     Feature(String),
+    /// Its features satisfy the constraint, or a part of it.
+    Constraint,
+    /// It is below a domain of the level that is asked for.
+    Level(String),
     /// It has that much in all.
     Has(ResourceId, i64),
     /// Nothing else is held there.
@@ -119,15 +124,18 @@ impl Cluster {
         let required = self.required(found).unwrap_or_default();
         let mut room = Room::default();
         let mut items = Vec::new();
+        let mut shapes = Vec::new();
         for (id, node, _) in self.known() {
             let Some(fit) = found.fit_empty(node) else { continue };
             room.nodes += 1;
             room.tasks += u64::from(fit.tasks);
             room.gpus += u64::from(fit.gpus);
             items.push(Item { fit, required: required.contains(&id) });
+            shapes.push(node.shape);
         }
-        let mut unlimited = Work::UNLIMITED;
-        if let Ok(Some(_)) = choose(demand, &items, &mut unlimited) {
+        let (how, mut unlimited) = (Placing::default(), Work::UNLIMITED);
+        let levels = Levels::of(found, demand, &how);
+        if let Ok(Some(_)) = self.pick_below(found, demand, &levels, &items, &shapes, &mut unlimited) {
             return Ok(());
         }
         let sieve = self.sieve(found, demand, false);
@@ -194,6 +202,12 @@ impl Cluster {
             Condition::NotExcluded => !class.need.request.exclude.contains(&known.name),
             Condition::Up => known.up,
             Condition::Feature(name) => self.shapes[node.shape.0 as usize].features.binary_search(name).is_ok(),
+            Condition::Constraint => {
+                let features = &self.shapes[node.shape.0 as usize].features;
+                let nodes = class.demand.as_ref().map_or(1, |d| u32::try_from(d.fewest).unwrap_or(u32::MAX));
+                class.need.request.constraint.as_ref().is_none_or(|c| c.admits(features, nodes))
+            }
+            Condition::Level(level) => domain(&self.shapes[node.shape.0 as usize], level).is_some(),
             Condition::Has(id, n) => self.has(class, node, *id, false) >= *n,
             Condition::Empty => node.profile.at(self.now).iter().zip(&node.capacity).all(|(free, all)| free >= all),
             Condition::Free(id, n) => self.has(class, node, *id, true) >= *n,
@@ -245,6 +259,12 @@ impl Sieve<'_> {
             Condition::NotExcluded => format!("{n} {is} excluded by the request"),
             Condition::Up => format!("{n} {is} down or drained"),
             Condition::Feature(name) => format!("{n} {lacks} feature {name}"),
+            Condition::Constraint => {
+                let constraint = &self.class.need.request.constraint;
+                let text = constraint.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("{n} {lacks} the features {text}")
+            }
+            Condition::Level(level) => format!("{n} {is} below no {level}"),
             Condition::Has(ResourceId::GPU, _) if failed.most == 0 => format!("{n} {has} no {}", wording::gpu_of(gpu)),
             Condition::Has(id, asked) => too_little(*id, *asked, ""),
             Condition::Empty => format!("{n} {is} in use by others"),
@@ -266,6 +286,9 @@ fn conditions(class: &Class, demand: &Demand, now: bool) -> Vec<Condition> {
         conditions.push(Condition::Up);
     }
     conditions.extend(class.need.features().cloned().map(Condition::Feature));
+    conditions.extend(request.constraint.as_ref().map(|_| Condition::Constraint));
+    let level = request.topology.as_ref().filter(|topology| topology.required);
+    conditions.extend(level.map(|topology| Condition::Level(topology.level.clone())));
     conditions.extend(part.iter().map(|(id, n)| Condition::Has(id, n)));
     if now && request.exclusive {
         conditions.push(Condition::Empty);

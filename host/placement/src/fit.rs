@@ -1,6 +1,7 @@
 //! How much of a request one node has room for.
 
 use crate::demand::Demand;
+use crate::domains::domain;
 use crate::need::Need;
 use crate::profile::Level;
 use crate::shape::{Shape, WHOLE_GPU};
@@ -36,6 +37,14 @@ impl Fitting {
     /// `None` where nodes of the shape cannot serve: a feature, a resource or the kind of GPU is missing.
     pub fn of(need: &Need, demand: &Demand, shape: &Shape) -> Option<Self> {
         if need.features().any(|f| shape.features.binary_search(f).is_err()) {
+            return None;
+        }
+        let nodes = u32::try_from(demand.fewest).unwrap_or(u32::MAX);
+        if need.request.constraint.as_ref().is_some_and(|c| !c.admits(&shape.features, nodes)) {
+            return None;
+        }
+        let level = need.request.topology.as_ref().filter(|topology| topology.required).map(|t| &t.level);
+        if level.is_some_and(|level| domain(shape, level).is_none()) {
             return None;
         }
         let (per_task, per_node) = (need.request.per_task(), need.request.per_node());

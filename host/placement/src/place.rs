@@ -1,16 +1,17 @@
 //! From a class and a window of time to an allocation: which nodes have room, in which order they are taken.
 
-use crate::choose::{Item, Pick, choose};
+use crate::choose::{Item, Pick};
 use crate::class::Class;
 use crate::cluster::Cluster;
 use crate::demand::{Demand, Goal};
+use crate::domains::Levels;
 use crate::fit::Fit;
 use crate::index::Use;
 use crate::need::ClassId;
 use crate::node::Node;
 use crate::placing::Placing;
 use crate::profile::Level;
-use crate::shape::WHOLE_GPU;
+use crate::shape::{ShapeId, WHOLE_GPU};
 use crate::work::{NoFit, Work};
 use ephor_model::allocation::{Allocation, AllocationPart};
 use ephor_model::id::NodeId;
@@ -125,8 +126,12 @@ impl Cluster {
         work: &mut Work,
     ) -> Result<Result<Allocation, Lack>, NoFit> {
         let (class, demand) = self.class(class)?;
+        let levels = Levels::of(class, demand, how);
+        // The first nodes that would do alone may not do together.
+        let together = class.has_groups() || !levels.none();
+        let wishes = Wishes::of(how);
         let mut search =
-            Search { cluster: self, class, demand, start, until, wishes: Wishes::of(how), found: Found::default() };
+            Search { cluster: self, class, demand, start, until, wishes, together, found: Found::default() };
         match among {
             Among::Now => search.index(work)?,
             Among::All => search.each(class.eligible.iter(), work)?,
@@ -139,7 +144,10 @@ impl Cluster {
         let Some(required) = self.required(class) else { return Ok(Err(lack(candidates))) };
         let item = |c: &Candidate| Item { fit: c.fit, required: required.contains(&c.node) };
         let items: Vec<Item> = candidates.iter().map(item).collect();
-        let Some(picks) = choose(demand, &items, work)? else { return Ok(Err(lack(candidates))) };
+        let shape = |c: &Candidate| self.nodes[c.node.0 as usize].shape;
+        let shapes: Vec<ShapeId> = if together { candidates.iter().map(shape).collect() } else { Vec::new() };
+        let picks = self.pick_below(class, demand, &levels, &items, &shapes, work)?;
+        let Some(picks) = picks else { return Ok(Err(lack(candidates))) };
         let mut allocation = Allocation::default();
         for pick in picks {
             let node = candidates[pick.index].node;
@@ -213,6 +221,8 @@ struct Search<'a> {
     start: Timestamp,
     until: Timestamp,
     wishes: Wishes<'a>,
+    /// Whether nodes are chosen by more than their order.
+    together: bool,
     found: Found,
 }
 
@@ -229,7 +239,7 @@ impl Search<'_> {
     /// Looks at the nodes that the index finds, those in use first. Where no wish says otherwise this is the order in
     /// which nodes are taken, so that the search ends with the first that will do.
     fn index(&mut self, work: &mut Work) -> Result<(), NoFit> {
-        let in_order = self.wishes.none() && self.demand.required == 0;
+        let in_order = self.wishes.none() && self.demand.required == 0 && !self.together;
         for which in [Use::Busy, Use::Idle] {
             if self.demand.exclusive && which == Use::Busy {
                 continue;

@@ -16,4 +16,8 @@ pub struct Placing {
     pub rank: Vec<NodeId>,
     /// No other nodes than these.
     pub only: Option<Vec<NodeId>>,
+    /// All nodes below one domain of this level: nodes with the same feature `LEVEL=DOMAIN`.
+    pub require_level: Option<String>,
+    /// The same if that can be.
+    pub prefer_level: Option<String>,
 }

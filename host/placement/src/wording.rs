@@ -1,5 +1,6 @@
 //! Numbers of nodes, cores and GPUs in words for people.
 
+use ephor_model::constraint::Constraint;
 use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::ResourceId;
 
@@ -70,6 +71,15 @@ pub(crate) fn request(request: &Request) -> String {
             let each = if least > 1 { " on each node" } else { "" };
             parts.push(format!("{} of a {}{each}", thousandths(milli.into()), gpu_of(&request.gpu_types)));
         }
+    }
+    match &request.constraint {
+        None => {}
+        Some(each @ Constraint::Each(_)) => parts.push(format!("on nodes with {each}")),
+        Some(same @ Constraint::Same(_)) => parts.push(format!("on nodes that all have the same of {same}")),
+        Some(counts @ Constraint::Counts(_)) => parts.push(format!("with {counts} among its nodes")),
+    }
+    if let Some(topology) = &request.topology {
+        parts.push(format!("{} in one {}", if topology.required { "all" } else { "if possible" }, topology.level));
     }
     if request.exclusive {
         parts.push("nodes not shared".to_owned());

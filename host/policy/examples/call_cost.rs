@@ -3,7 +3,7 @@
 //! `cargo run --release -p ephor-policy --example call_cost`
 
 use ephor_core::State;
-use ephor_core::roles::{Admission, Authentication, ClusterView, Credential, Peer, Permission, Target};
+use ephor_core::roles::{Admission, Authentication, ClusterView, Credential, Intent, Peer, Permission, Target};
 use ephor_model::{Account, Blobs, Draft, Identity, JobSpec, Payload, Queue, Role, Timestamp, Uid};
 use ephor_policy::{Host, LoadError, Loaded, Request, Services, bounds, builtin};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     measure("policy_authenticate", || authentication_policy.authenticate(now, &Credential::Local, &peer).map(drop))?;
     measure("policy_authorize", || authentication_policy.authorize(now, &who, Permission::Submit, &target).map(drop))?;
-    measure("policy_admit", || admission_policy.admit(now, &who, draft.clone(), &view).map(drop))?;
+    measure("policy_admit", || admission_policy.admit(now, &who, &Intent::Submit, draft.clone(), &view).map(drop))?;
     for loaded in [authentication, admission] {
         let stats = loaded.stats();
         let name = &loaded.about().name;

@@ -3,7 +3,7 @@
 //! A call runs on one generation entirely: it holds its own reference, and a swap waits for nobody.
 
 use crate::loaded::Loaded;
-use ephor_core::roles::{Admission, ClusterView, Verdict};
+use ephor_core::roles::{Admission, ClusterView, Intent, Verdict};
 use ephor_core::{Fault, FaultKind};
 use ephor_model::{Draft, Identity, Role, Slot, Span, Timestamp};
 use std::collections::BTreeMap;
@@ -126,6 +126,7 @@ impl Slots {
         &self,
         now: Timestamp,
         who: &Identity,
+        intent: &Intent,
         draft: Draft,
         cluster: &Arc<ClusterView>,
     ) -> Result<Verdict, Fault> {
@@ -139,7 +140,7 @@ impl Slots {
         chain.sort_by_key(|policy| !policy.about().mutating);
         let (mut draft, mut lines) = (Box::new(draft), Vec::new());
         for policy in chain {
-            match policy.admission()?.admit(now, who, *draft, cluster)? {
+            match policy.admission()?.admit(now, who, intent, *draft, cluster)? {
                 Verdict::Admit(changed, said) => {
                     draft = changed;
                     lines.extend(said);

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ephor_core::roles::{
-    Accounting, Admission, Authentication, Credential, Peer, Permission, Priority, Target, Verdict,
+    Accounting, Admission, Authentication, Credential, Intent, Peer, Permission, Priority, Target, Verdict,
 };
 use ephor_core::{Fault, FaultKind, State};
 use ephor_model::{PolicyLimits, Role, Uid};
@@ -19,7 +19,7 @@ const PEER: Peer = Peer { uid: Uid(1000), gid: 1000, node: None };
 fn call(role: Role, loaded: &Loaded) -> Result<(), Fault> {
     match role {
         Role::Authentication => loaded.authentication()?.authenticate(NOW, &Credential::Local, &PEER).map(drop),
-        Role::Admission => loaded.admission()?.admit(NOW, &alice(), draft(), &view()).map(drop),
+        Role::Admission => loaded.admission()?.admit(NOW, &alice(), &Intent::Submit, draft(), &view()).map(drop),
         Role::Priority => loaded.priority()?.prioritize(batch(100)).map(drop),
         Role::Scheduling => {
             let state = cluster(20);
@@ -127,7 +127,7 @@ fn admission_takes_no_value_out_of_range_and_nothing_of_a_job_that_it_refused() 
     let Some(component) = hostile("admission") else { return };
     let admit = |fault: &str| {
         let loaded = load(Role::Admission, &component, &config(fault));
-        loaded.admission().unwrap().admit(NOW, &alice(), draft(), &view())
+        loaded.admission().unwrap().admit(NOW, &alice(), &Intent::Submit, draft(), &view())
     };
     let Verdict::Admit(after, _) = admit("wrong-values").unwrap() else { panic!("it admits") };
     let mut expected = draft();

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use ephor_core::cycle::Cycle;
 use ephor_core::roles::{
-    Accounting, Admission, Authentication, Credential, Peer, Permission, Priority, Scheduling, Target, Verdict,
+    Accounting, Admission, Authentication, Credential, Intent, Peer, Permission, Priority, Scheduling, Target, Verdict,
 };
 use ephor_core::{FaultKind, State};
 use ephor_model::{MemRequest, Role, Slot, Span, Timestamp, Uid};
@@ -55,7 +55,9 @@ fn admission_fills_in_and_refuses_what_never_runs() {
     let mut asked = draft();
     asked.spec.queue.clear();
     asked.spec.account.clear();
-    let Verdict::Admit(job, _) = loaded.admission().unwrap().admit(NOW, &alice(), asked, &view()).unwrap() else {
+    let Verdict::Admit(job, _) =
+        loaded.admission().unwrap().admit(NOW, &alice(), &Intent::Submit, asked, &view()).unwrap()
+    else {
         panic!("refused")
     };
     assert_eq!((job.spec.queue.as_str(), job.spec.account.as_str()), ("main", "default"));
@@ -64,8 +66,25 @@ fn admission_fills_in_and_refuses_what_never_runs() {
     assert_eq!(job.blobs, draft().blobs);
     let mut large = draft();
     large.spec.request.nodes_min = 3;
-    let verdict = loaded.admission().unwrap().admit(NOW, &alice(), large, &view()).unwrap();
+    let verdict = loaded.admission().unwrap().admit(NOW, &alice(), &Intent::Submit, large, &view()).unwrap();
     assert!(matches!(&verdict, Verdict::Refuse(text) if text.contains("3 nodes")), "{verdict:?}");
+}
+
+#[test]
+fn admission_sees_the_job_as_it_is_beside_what_it_is_to_be() {
+    let Some(component) = plugin("admission-defaults") else { return };
+    let loaded = load(Role::Admission, &component, "{}");
+    let policy = loaded.admission().unwrap();
+    // An account that the owner may not use is refused, except where the job has it already.
+    let mut changed = draft();
+    changed.spec.account = "closed".into();
+    let current = Arc::new(changed.spec.clone());
+    changed.spec.nice = 5;
+    let verdict = policy.admit(NOW, &alice(), &Intent::Modify(current), changed.clone(), &view()).unwrap();
+    assert!(matches!(&verdict, Verdict::Admit(job, _) if job.spec.nice == 5), "{verdict:?}");
+    let other = Intent::Modify(Arc::new(draft().spec));
+    let verdict = policy.admit(NOW, &alice(), &other, changed, &view()).unwrap();
+    assert!(matches!(&verdict, Verdict::Refuse(text) if text.contains("closed")), "{verdict:?}");
 }
 
 #[test]
@@ -162,7 +181,7 @@ fn the_admission_chain_mutates_first_and_stops_at_a_refusal() {
     let (Some(defaults), Some(hostile)) = (plugin("admission-defaults"), hostile("admission")) else { return };
     let slots = Slots::default();
     let named = |name: &str| Slot { role: Role::Admission, name: name.into() };
-    let admit = |slots: &Slots| slots.admit(NOW, &alice(), draft(), &view());
+    let admit = |slots: &Slots| slots.admit(NOW, &alice(), &Intent::Submit, draft(), &view());
     assert_eq!(admit(&slots).unwrap_err().kind, FaultKind::Missing, "no policy means no access");
     slots.install(named("50-defaults"), load(Role::Admission, &defaults, r#"{"default_time_minutes": 5}"#));
     let Verdict::Admit(job, _) = admit(&slots).unwrap() else { panic!("refused") };

@@ -3,8 +3,8 @@
 use crate::limits::{licences_from_wire, licences_to_wire};
 use crate::v1;
 use ephor_model::{
-    Amounts, ArraySpec, Blobs, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest, OpenMode,
-    Payload, Request, ResourceId, Span, Timestamp, limits,
+    Amounts, ArraySpec, Blobs, Constraint, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest,
+    OpenMode, Payload, Request, ResourceId, Span, Timestamp, Topology, limits,
 };
 
 /// A message whose content is not a job, with what would be.
@@ -12,7 +12,7 @@ use ephor_model::{
 #[error("{0}")]
 pub struct Malformed(pub String);
 
-fn bad<T>(text: impl Into<String>) -> Result<T, Malformed> {
+pub(crate) fn bad<T>(text: impl Into<String>) -> Result<T, Malformed> {
     Err(Malformed(text.into()))
 }
 
@@ -48,6 +48,9 @@ pub fn request_to_wire(r: &Request) -> v1::Request {
         exclusive: r.exclusive,
         gpu_share,
         cpu_milli: r.cpu_milli,
+        constraint: r.constraint.as_ref().map(ToString::to_string),
+        topology: r.topology.as_ref().map(|t| t.level.clone()),
+        topology_preferred: r.topology.as_ref().is_some_and(|t| !t.required),
     }
 }
 
@@ -88,10 +91,19 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         exclude: w.exclude,
         exclusive: w.exclusive,
         cpu_milli: None,
+        constraint: w.constraint.as_deref().map(constraint).transpose()?.flatten(),
+        topology: w
+            .topology
+            .map(|level| Topology::read(&level, !w.topology_preferred))
+            .transpose()
+            .map_err(Malformed)?,
     };
     request.set_gpu_types(w.gpu_types);
     if let Some(milli) = w.cpu_milli.filter(|n| *n > 0) {
         request.set_cpu_milli(milli);
+    }
+    if let Some(why) = request.contradiction() {
+        return bad(why);
     }
     if request.nodes_max.is_some_and(|max| max < request.nodes_min) {
         return bad(format!("at most {:?} nodes is fewer than at least {}", request.nodes_max, request.nodes_min));
@@ -108,6 +120,16 @@ pub fn request_from_wire(w: v1::Request) -> Result<Request, Malformed> {
         return bad("the amount asked for is larger than anything that can be counted");
     }
     Ok(request)
+}
+
+fn constraint(text: &str) -> Result<Option<Constraint>, Malformed> {
+    if text.len() > limits::TEXT_BYTES {
+        return bad(format!("the constraint has {} bytes; at most {} are taken", text.len(), limits::TEXT_BYTES));
+    }
+    match Constraint::parse(text).map_err(Malformed)? {
+        (features, constraint) if features.is_empty() => Ok(constraint),
+        (features, _) => bad(format!("{} belongs into the features of the request", features.join("&"))),
+    }
 }
 
 fn mem_amount(mem: MemRequest) -> u64 {
@@ -144,16 +166,13 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         nice: s.nice,
         hold: s.hold,
         begin: s.begin.map(|t| t.0),
-        dependencies: s
-            .dependencies
-            .iter()
-            .map(|d| v1::Dependency { kind: d.kind.name().into(), job: d.job.0 })
-            .collect(),
+        dependencies: dependencies_to_wire(&s.dependencies),
         dependency_any: s.dependency_any,
         requeue: s.requeue,
         array: s.array.as_ref().map(ToString::to_string),
         licences: licences_to_wire(&s.licences),
         reservation: s.reservation.clone(),
+        deadline: s.deadline.map(|t| t.0),
     }
 }
 
@@ -162,7 +181,51 @@ pub fn environment_entries(blob: &[u8]) -> Vec<String> {
     blob.split(|b| *b == 0).filter(|e| !e.is_empty()).filter_map(|e| String::from_utf8(e.to_vec()).ok()).collect()
 }
 
-fn text(what: &str, value: &str, max: usize) -> Result<(), Malformed> {
+/// Checks the texts of a request.
+pub(crate) fn request_texts(request: &Request) -> Result<(), Malformed> {
+    let all = request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_types);
+    all.into_iter().try_for_each(|name| text("a feature, node or GPU type", name, limits::NAME_BYTES))
+}
+
+/// Checks a nice value and a time limit in milliseconds.
+pub(crate) fn numbers(nice: i64, time_limit: Option<i64>) -> Result<(), Malformed> {
+    if !(-limits::NICE..=limits::NICE).contains(&nice) {
+        return bad(format!("nice {nice} is beyond ±{}", limits::NICE));
+    }
+    if time_limit.is_some_and(|t| t <= 0 || t > limits::TIME_LIMIT_MS) {
+        return bad("the time limit must be above 0 and at most 100 years");
+    }
+    Ok(())
+}
+
+/// Writes dependencies.
+pub fn dependencies_to_wire(all: &[Dependency]) -> Vec<v1::Dependency> {
+    all.iter().map(|d| v1::Dependency { kind: d.kind.name().into(), job: d.job.0, index: d.index }).collect()
+}
+
+/// Reads dependencies.
+///
+/// # Errors
+/// Too many of them, unknown kinds, and kinds that name a job too many or too few.
+pub(crate) fn dependencies_from_wire(wire: &[v1::Dependency]) -> Result<Vec<Dependency>, Malformed> {
+    if wire.len() > limits::DEPENDENCIES {
+        return bad(format!("{} dependencies are more than {}", wire.len(), limits::DEPENDENCIES));
+    }
+    let read = |d: &v1::Dependency| {
+        let Some((kind, _)) = DependencyKind::NAMES.iter().find(|(_, name)| *name == d.kind) else {
+            let names: Vec<&str> = DependencyKind::NAMES.iter().map(|(_, name)| *name).collect();
+            return bad(format!("'{}' is not a dependency; there are {}", d.kind, names.join(", ")));
+        };
+        let alone = *kind == DependencyKind::Singleton;
+        if alone != (d.job == 0) || (d.index.is_some() && (alone || *kind == DependencyKind::AfterCorr)) {
+            return bad(format!("the dependency {} names a job or an element too many or too few", d.kind));
+        }
+        Ok(Dependency { kind: *kind, job: JobId(d.job), index: d.index })
+    };
+    wire.iter().map(read).collect()
+}
+
+pub(crate) fn text(what: &str, value: &str, max: usize) -> Result<(), Malformed> {
     if value.len() > max {
         return bad(format!("{what} has {} bytes; at most {max} are taken", value.len()));
     }
@@ -223,30 +286,11 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
     if !w.work_dir.starts_with('/') {
         return bad(format!("the working folder '{}' is not an absolute path", w.work_dir));
     }
-    if w.dependencies.len() > limits::DEPENDENCIES {
-        return bad(format!("{} dependencies are more than {}", w.dependencies.len(), limits::DEPENDENCIES));
-    }
-    if w.nice.abs() > limits::NICE {
-        return bad(format!("nice {} is beyond ±{}", w.nice, limits::NICE));
-    }
-    if w.time_limit.is_some_and(|t| t <= 0 || t > limits::TIME_LIMIT_MS) {
-        return bad("the time limit must be above 0 and at most 100 years");
-    }
-    let dependencies = w
-        .dependencies
-        .iter()
-        .map(|d| {
-            let kind = DependencyKind::NAMES.iter().find(|(_, name)| *name == d.kind).map(|(kind, _)| *kind);
-            kind.map(|kind| Dependency { kind, job: JobId(d.job) }).ok_or_else(|| {
-                Malformed(format!("'{}' is not a dependency; use after, afterany, afterok or afternotok", d.kind))
-            })
-        })
-        .collect::<Result<_, _>>()?;
+    numbers(w.nice, w.time_limit)?;
+    let dependencies = dependencies_from_wire(&w.dependencies)?;
     let array = w.array.as_deref().map(ArraySpec::parse).transpose().map_err(|e| Malformed(e.to_string()))?;
     let request = request_from_wire(w.request.unwrap_or_default())?;
-    for feature in request.features.iter().chain(&request.node_list).chain(&request.exclude).chain(&request.gpu_types) {
-        text("a feature, node or GPU type", feature, limits::NAME_BYTES)?;
-    }
+    request_texts(&request)?;
     let spec = JobSpec {
         queue: w.queue,
         account: w.account,
@@ -268,6 +312,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         array,
         licences: licences_from_wire(w.licences)?,
         reservation: w.reservation,
+        deadline: w.deadline.map(Timestamp),
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
@@ -308,9 +353,15 @@ mod tests {
         spec.request.gpus = GpuRequest::Share(250);
         spec.request.set_gpu_types(vec!["b".into(), "a".into()]);
         spec.request.set_cpu_milli(1500);
+        spec.request.topology = Topology::read("rack", false).ok();
+        spec.request.constraint = Constraint::parse("(a&b)|c").unwrap().1;
         spec.array = ArraySpec::parse("1-9:2%3").ok();
         spec.licences = vec![("solver".into(), 2)];
-        spec.dependencies = vec![Dependency { kind: DependencyKind::AfterOk, job: JobId(7) }];
+        spec.dependencies = vec![
+            Dependency { kind: DependencyKind::AfterOk, job: JobId(7), index: Some(0) },
+            Dependency::on(DependencyKind::Singleton, JobId(0)),
+        ];
+        spec.deadline = Some(Timestamp(5));
         let draft =
             Draft { spec, blobs: Blobs { script: Some(b"#!/bin/sh\n".to_vec()), environment: b"A=1\0B=\0".to_vec() } };
         assert_eq!(draft_from_wire(draft_to_wire(&draft)), Ok(draft));
@@ -337,5 +388,12 @@ mod tests {
         assert!(error(|w| w.array = Some("9-1".into())).contains("backwards"));
         assert!(error(|w| w.work_dir = "here".into()).contains("absolute"));
         assert!(error(|w| w.environment.push("x".into())).contains("NAME=value"));
+        let depends = |kind: &str, job, index| vec![v1::Dependency { kind: kind.into(), job, index }];
+        for wrong in [depends("singleton", 1, None), depends("afterok", 0, None), depends("aftercorr", 1, Some(1))] {
+            let wire = v1::SubmitRequest { dependencies: wrong, ..good.clone() };
+            assert!(draft_from_wire(wire).unwrap_err().0.contains("too many or too few"));
+        }
+        let wire = v1::SubmitRequest { nice: i64::MIN, ..good.clone() };
+        assert!(draft_from_wire(wire).unwrap_err().0.contains("nice"));
     }
 }

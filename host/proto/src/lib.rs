@@ -4,6 +4,7 @@
 
 pub mod convert;
 pub mod limits;
+pub mod modify;
 
 /// Messages and services of `ephor.proto`.
 pub mod v1 {

@@ -79,7 +79,9 @@ impl Auditor {
                 self.must_live(at, *key);
             }
             Event::Ended { key, .. } => self.ended(at, *key),
-            Event::CancelledPending { job, .. } | Event::Requeued { job } if self.live.contains_key(job) => {
+            Event::CancelledPending { job, .. } | Event::Requeued { job } | Event::DeadlinePassed { job }
+                if self.live.contains_key(job) =>
+            {
                 self.found(at, format!("job {job} is cancelled or requeued as if it did not run"));
             }
             Event::NodeRegistered { node, spec } => {

@@ -95,6 +95,7 @@ pub fn run(
                 Happening::Arrival(index) => sim.arrive(now, index)?,
             }
         }
+        sim.expire(now)?;
         sim.publish();
         if sim.waiting > 0 && sim.scheduler.due(now) {
             sim.cycle(now, policies)?;
@@ -385,6 +386,20 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
+    /// Ends the jobs that can no longer keep their deadline.
+    fn expire(&mut self, now: Timestamp) -> Result<(), SimError> {
+        if self.outcome.state.next_deadline().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let before = self.batch.events.len();
+        self.execute(now, Command::Expire, || "jobs past their deadline".into())?;
+        let passed = |stamped: &&Stamped| matches!(stamped.event, Event::DeadlinePassed { .. });
+        let over = self.batch.events[before..].iter().filter(passed).count();
+        self.waiting -= over;
+        self.ended += over;
+        Ok(())
+    }
+
     /// Shows the events since the last time to the scheduler and to whoever looks on.
     fn publish(&mut self) {
         self.scheduler.observe(&self.batch.events, &self.outcome.state);
@@ -393,10 +408,12 @@ impl<'a> Sim<'a> {
         self.batch.touched.clear();
     }
 
-    /// The next instant after `last` at which something happens or a promised start comes.
+    /// The next instant after `last` at which something happens, a promised start comes, or a deadline can no longer be
+    /// kept.
     fn next_time(&self, last: Timestamp) -> Option<Timestamp> {
         let promised = self.scheduler.next_time().filter(|at| *at > last && self.waiting > 0);
-        self.timeline.next_time().into_iter().chain(promised).min()
+        let deadline = self.outcome.state.next_deadline();
+        self.timeline.next_time().into_iter().chain(promised).chain(deadline).min()
     }
 
     fn place(&self, job: JobId) -> usize {

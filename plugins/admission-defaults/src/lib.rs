@@ -74,7 +74,7 @@ fn decide<D: Draft, S: Site>(
 ) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     let queue = queue(intent, job, site)?;
-    account(who, job, site, config)?;
+    account(who, intent, job, site, config)?;
     time(job, &queue, config)?;
     nodes(job, &queue, &mut lines)?;
     memory(job, &queue, config)?;
@@ -123,20 +123,31 @@ fn default_queue<S: Site>(site: &S) -> Result<QueueInfo, String> {
     }
 }
 
-fn account<D: Draft, S: Site>(who: &Identity, job: &D, site: &S, config: &Config) -> Result<(), String> {
-    let named = job.account();
+fn account<D: Draft, S: Site>(
+    who: &Identity,
+    intent: Intent,
+    job: &D,
+    site: &S,
+    config: &Config,
+) -> Result<(), String> {
+    let (named, owner) = (job.account(), job.owner());
     if named.is_empty() {
-        let own = site.default_account(who.uid);
+        let own = site.default_account(owner);
         return job.set_account(own.as_deref().unwrap_or(&config.default_account));
     }
-    if named == config.default_account || site.may_use_account(who.uid, &named) {
+    let stays = intent == Intent::Modify && job.current().is_some_and(|current| current.account() == named);
+    if stays || named == config.default_account || site.may_use_account(owner, &named) {
         return Ok(());
     }
-    let instead = match site.default_account(who.uid) {
-        Some(own) => format!("your default account is {own:?}"),
+    let (user, whose) = match owner == who.uid {
+        true => (who.name.clone(), "your"),
+        false => (format!("the owner of the job (uid {owner})"), "their"),
+    };
+    let instead = match site.default_account(owner) {
+        Some(own) => format!("{whose} default account is {own:?}"),
         None => "leave the account out, or ask an operator".to_owned(),
     };
-    Err(format!("{} may not use account {named:?}, or there is none of that name; {instead}", who.name))
+    Err(format!("{user} may not use account {named:?}, or there is none of that name; {instead}"))
 }
 
 fn time<D: Draft>(job: &D, queue: &QueueInfo, config: &Config) -> Result<(), String> {

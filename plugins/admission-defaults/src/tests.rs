@@ -163,6 +163,21 @@ fn a_job_in_a_queue_that_closed_may_still_be_changed() {
 }
 
 #[test]
+fn an_account_stays_with_a_job_that_is_changed_and_is_else_its_owners() {
+    let inside = JobValues { account: "chemistry".to_owned(), ..job() };
+    let mut draft = FakeDraft::new(inside.clone());
+    let modify = |draft: &FakeDraft| Defaults::admit(0, &alice(), Intent::Modify, draft, &site(), &Config::default());
+    draft.current = Some(inside);
+    assert!(matches!(modify(&draft), Verdict::Admit(_)));
+    draft.current = Some(job());
+    assert!(matches!(modify(&draft), Verdict::Refuse(_)));
+    // Somebody changes the job of another, who has no account of their own here.
+    let mut draft = FakeDraft::new(JobValues { account: "physics".to_owned(), owner: 4711, ..job() });
+    draft.current = Some(job());
+    assert!(matches!(modify(&draft), Verdict::Refuse(why) if why.contains("4711")));
+}
+
+#[test]
 fn a_read_only_draft_is_refused_rather_than_half_filled() {
     let mut draft = FakeDraft::new(job());
     draft.read_only = true;

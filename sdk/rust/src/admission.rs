@@ -77,6 +77,10 @@ pub trait Draft: Sized {
     fn features(&self) -> Vec<String>;
     /// Sets [`Draft::features`].
     fn set_features(&self, features: &[String]) -> Result<(), String>;
+    /// What is demanded of the features of its nodes beyond those that all must have.
+    fn constraint(&self) -> Option<String>;
+    /// Sets [`Draft::constraint`].
+    fn set_constraint(&self, text: Option<&str>) -> Result<(), String>;
     /// Whether it shares its nodes with no other job.
     fn exclusive(&self) -> bool;
     /// Sets [`Draft::exclusive`].
@@ -107,6 +111,8 @@ pub trait Draft: Sized {
     fn total(&self) -> Vec<Amount>;
     /// The job as it is, when the intent is to modify.
     fn current(&self) -> Option<Self>;
+    /// User id that it runs as: that of who asks, except where somebody changes another's job.
+    fn owner(&self) -> u32;
     /// Why no node or set of nodes could ever run it, naming the limit and the numbers; none where some could.
     /// Down and drained nodes count as if they were up. 1 host work unit for each kind of node.
     fn never_runs(&self) -> Option<String>;
@@ -226,6 +232,12 @@ impl Draft for wit::Draft {
     fn set_features(&self, features: &[String]) -> Result<(), String> {
         self.set_features(features)
     }
+    fn constraint(&self) -> Option<String> {
+        self.constraint()
+    }
+    fn set_constraint(&self, text: Option<&str>) -> Result<(), String> {
+        self.set_constraint(text)
+    }
     fn exclusive(&self) -> bool {
         self.exclusive()
     }
@@ -270,6 +282,9 @@ impl Draft for wit::Draft {
     }
     fn current(&self) -> Option<Self> {
         self.current()
+    }
+    fn owner(&self) -> u32 {
+        self.owner()
     }
     fn never_runs(&self) -> Option<String> {
         self.never_runs()

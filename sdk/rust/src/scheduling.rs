@@ -23,15 +23,15 @@ pub trait Placing {
     fn pack(&self, id: ResourceId);
     /// Prefer the nodes with most of it free.
     fn spread(&self, id: ResourceId);
-    /// All nodes below one domain of that level of the topology. (draft: not yet)
+    /// All nodes below one domain of that level of the topology: nodes with the same feature `LEVEL=DOMAIN`.
     ///
     /// # Errors
-    /// The level is unknown, or this host does not have the operation.
+    /// That cannot be the name of a level.
     fn require_level(&self, level: &str) -> Result<(), Refusal>;
-    /// The same as a wish. (draft: not yet)
+    /// The same as a wish.
     ///
     /// # Errors
-    /// The level is unknown, or this host does not have the operation.
+    /// That cannot be the name of a level.
     fn prefer_level(&self, level: &str) -> Result<(), Refusal>;
     /// Try these nodes first, in this order.
     ///

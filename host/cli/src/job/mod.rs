@@ -2,6 +2,7 @@
 
 mod act;
 mod list;
+mod modify;
 mod options;
 mod reference;
 mod show;
@@ -32,6 +33,9 @@ enum Command {
     Show(show::Show),
     /// Say what jobs wait for, which policy said so, and when they could start
     Why(why::Why),
+    /// Change jobs that wait, and the time limit of those that run
+    #[command(infer_long_args = true, after_help = modify::HELP)]
+    Modify(Box<modify::Modify>),
     /// Cancel jobs, waiting or running
     Cancel(act::Act),
     /// Keep waiting jobs from starting
@@ -53,6 +57,7 @@ impl Job {
             Command::List(command) => command.run(global),
             Command::Show(command) => command.run(global),
             Command::Why(command) => command.run(global),
+            Command::Modify(command) => command.run(global),
             Command::Cancel(command) => command.run(global, JobAction::Cancel),
             Command::Hold(command) => command.run(global, JobAction::Hold),
             Command::Release(command) => command.run(global, JobAction::Release),

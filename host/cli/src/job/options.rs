@@ -3,7 +3,7 @@
 
 use clap::parser::ArgMatches;
 use clap::{Arg, ArgAction, Args, Command, Error, FromArgMatches};
-use ephor_model::submit::{Dialect, Given, OPTIONS, OptionDef, Place, Takes};
+use ephor_model::submit::{Dialect, Given, JobOption, OPTIONS, OptionDef, Place, Takes, is_changeable};
 
 /// The job options of a command line, in their order.
 #[derive(Clone)]
@@ -31,17 +31,7 @@ impl Args for JobOptions {
 
 impl FromArgMatches for JobOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut all: Vec<(usize, Given)> = Vec::new();
-        for def in OPTIONS {
-            let values = matches.get_many::<String>(def.long).into_iter().flatten();
-            for (at, value) in matches.indices_of(def.long).into_iter().flatten().zip(values) {
-                let value = Some(value.clone()).filter(|v| matches!(def.takes, Takes::Value(_)) || !v.is_empty());
-                let place = Place::CommandLine;
-                all.push((at, Given { option: def.option, value, place, dialect: Dialect::Ephor }));
-            }
-        }
-        all.sort_by_key(|(at, _)| *at);
-        Ok(Self(all.into_iter().map(|(_, given)| given).collect()))
+        Ok(Self(given(matches, |_| true)))
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
@@ -49,10 +39,47 @@ impl FromArgMatches for JobOptions {
     }
 }
 
+/// Those of the job options that can change after a job was submitted.
+#[derive(Clone)]
+pub struct ChangeOptions(pub Vec<Given>);
+
+impl Args for ChangeOptions {
+    fn augment_args(command: Command) -> Command {
+        command.args(OPTIONS.iter().filter(|def| is_changeable(def.option)).map(argument))
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ChangeOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self(given(matches, is_changeable)))
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The options that were given, in their order.
+fn given(matches: &ArgMatches, takes: impl Fn(JobOption) -> bool) -> Vec<Given> {
+    let mut all: Vec<(usize, Given)> = Vec::new();
+    for def in OPTIONS.iter().filter(|def| takes(def.option)) {
+        let values = matches.get_many::<String>(def.long).into_iter().flatten();
+        for (at, value) in matches.indices_of(def.long).into_iter().flatten().zip(values) {
+            let value = Some(value.clone()).filter(|v| matches!(def.takes, Takes::Value(_)) || !v.is_empty());
+            let place = Place::CommandLine;
+            all.push((at, Given { option: def.option, value, place, dialect: Dialect::Ephor }));
+        }
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, given)| given).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ephor_model::submit::JobOption;
 
     #[test]
     fn order_is_kept_and_every_form_is_read() {

@@ -6,7 +6,7 @@ use crate::{Global, amount, clock, output};
 use clap::Args;
 use ephor_model::Span;
 use ephor_model::submit::hostlist;
-use ephor_proto::v1::{Job, JobQuery, JobRef, Request};
+use ephor_proto::v1::{Dependency, Job, JobQuery, JobRef, Request};
 use std::process::ExitCode;
 
 /// Shows jobs.
@@ -55,6 +55,16 @@ impl Show {
     }
 }
 
+/// A dependency as people write it.
+fn depends_on(dependency: &Dependency) -> String {
+    let Dependency { kind, job, index } = dependency;
+    match (job, index) {
+        (0, _) => kind.clone(),
+        (_, None) => format!("{kind}:{job}"),
+        (_, Some(index)) => format!("{kind}:{job}_{index}"),
+    }
+}
+
 fn fields(job: &Job) -> Vec<(&'static str, String)> {
     let span = |ms: Option<i64>| ms.map(|ms| Span(ms).to_clock()).unwrap_or_default();
     let number = |n: i64| if n == 0 { String::new() } else { n.to_string() };
@@ -64,7 +74,7 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
         (reason, detail) => format!("{reason}: {detail}"),
     };
     let state = if job.ended.is_some() { wait::end(job) } else { job.state.clone() };
-    let depends: Vec<String> = job.dependencies.iter().map(|d| format!("{}:{}", d.kind, d.job)).collect();
+    let depends: Vec<String> = job.dependencies.iter().map(depends_on).collect();
     vec![
         ("Job", job.display_id.clone()),
         ("Name", job.name.clone()),
@@ -80,6 +90,7 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
         ("Time limit", span(job.time_limit)),
         ("Submitted", clock::show(job.submitted)),
         ("Not before", clock::show_optional(job.begin)),
+        ("Deadline", clock::show_optional(job.deadline)),
         ("Depends on", depends.join(", ")),
         ("Eligible", clock::show_optional(job.eligible)),
         ("Promised", clock::show_optional(job.promised_start)),
@@ -130,6 +141,11 @@ fn request(r: &Request) -> String {
     if !r.features.is_empty() {
         parts.push(format!("with {}", r.features.join("&")));
     }
+    parts.extend(r.constraint.as_ref().map(|constraint| format!("with {constraint}")));
+    parts.extend(r.topology.as_ref().map(|level| match r.topology_preferred {
+        true => format!("if possible in one {level}"),
+        false => format!("all in one {level}"),
+    }));
     if !r.node_list.is_empty() {
         parts.push(format!("on {}", hostlist::fold(&r.node_list)));
     }
@@ -157,11 +173,14 @@ mod tests {
             gpus_per_node: Some(2),
             gpu_types: vec!["a100".into()],
             exclude: vec!["n2".into(), "n1".into()],
+            constraint: Some("[r1|r2]".into()),
+            topology: Some("rack".into()),
             ..Request::default()
         };
         assert_eq!(
             request(&r),
-            "2 nodes, 4 tasks per node, 1 core per task, 4G per node, 2 a100 GPUs per node, not on n[1-2]"
+            "2 nodes, 4 tasks per node, 1 core per task, 4G per node, 2 a100 GPUs per node, with [r1|r2], all in one rack, \
+             not on n[1-2]"
         );
     }
 }

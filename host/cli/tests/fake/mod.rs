@@ -16,6 +16,7 @@ use tonic::{Request, Response, Status};
 pub struct Asked {
     pub submits: Vec<SubmitRequest>,
     pub actions: Vec<JobActionRequest>,
+    pub changes: Vec<ModifyRequest>,
     pub queries: Vec<JobQuery>,
     pub applied: Vec<ObjectSet>,
     pub uploads: Vec<ComponentUpload>,
@@ -176,6 +177,15 @@ impl Ephor for Service {
         let reply = JobActionReply { problems: problems.collect() };
         self.asked.lock().unwrap().actions.push(request);
         Ok(Response::new(reply))
+    }
+
+    async fn modify_job(&self, request: Request<ModifyRequest>) -> Result<Response<ModifyReply>, Status> {
+        let request = request.into_inner();
+        if request.job.is_some_and(|j| j.job == 99) {
+            return Err(Status::not_found("there is no such job"));
+        }
+        self.asked.lock().unwrap().changes.push(request);
+        Ok(Response::new(ModifyReply { messages: vec!["changed".into()] }))
     }
 
     async fn list_jobs(&self, request: Request<JobQuery>) -> Result<Response<JobList>, Status> {

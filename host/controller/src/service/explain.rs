@@ -83,15 +83,19 @@ fn held_back(state: &State, entry: &JobEntry, element: &Element, now: Timestamp)
         Hold::User => lines.push("its owner holds it; 'ephor job release' lets it go".into()),
         Hold::Admin => lines.push("an operator holds it; only an operator can release it".into()),
     }
-    if job.never {
+    if job.never || element.never {
         lines.push("a job that it depends on ended in another way, so it can never start; cancel it".into());
-    } else if !job.waiting.is_empty() {
+    } else if job.keeps_waiting(element) {
         lines.push(format!("it waits for {}", open_dependencies(state, job)));
     }
     let begin = element.eligible.or(job.spec.begin).filter(|at| *at > now);
     if let Some(at) = begin {
         let ahead = (at - now).to_clock();
         lines.push(format!("it may not start before {} UTC, in {ahead}", at.to_iso(Span(0))));
+    }
+    if let Some(latest) = job.spec.latest_start() {
+        let left = Span((latest - now).0.max(0)).to_clock();
+        lines.push(format!("it ends unstarted unless it starts within {left}, because of its deadline"));
     }
     match state.queues.get(&job.queue) {
         Some(queue) if !queue.state.starts() => {

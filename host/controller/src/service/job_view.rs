@@ -4,8 +4,8 @@ use ephor_core::records::JobEntry;
 use ephor_core::reservations::why_not_inside;
 use ephor_core::scheduler::Notes;
 use ephor_core::{Element, Job, State};
-use ephor_model::{ArraySpec, Hold, JobId, JobState, ReasonCode, ResourceId, Span, Timestamp};
-use ephor_proto::convert::request_to_wire;
+use ephor_model::{ArraySpec, DependencyKind, Hold, JobId, JobState, ReasonCode, ResourceId, Span, Timestamp};
+use ephor_proto::convert::{dependencies_to_wire, request_to_wire};
 use ephor_proto::limits::licences_to_wire;
 use ephor_proto::v1;
 use ephor_store::HistoryJob;
@@ -59,10 +59,10 @@ impl Source<'_> {
             Hold::Admin => return (ReasonCode::JobHeldAdmin, String::new()),
             Hold::None => {}
         }
-        if job.never {
+        if job.never || element.never {
             return (ReasonCode::DependencyNeverSatisfied, String::new());
         }
-        if !job.waiting.is_empty() {
+        if job.keeps_waiting(element) {
             return (ReasonCode::Dependency, open_dependencies(self.state, job));
         }
         if element.eligible.is_some_and(|at| at > self.now) {
@@ -126,11 +126,7 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         stdout: record.stdout.unwrap_or_else(|| default_output.to_owned()),
         stderr: record.stderr.unwrap_or_default(),
         command: record.command,
-        dependencies: record
-            .dependencies
-            .iter()
-            .map(|d| v1::Dependency { kind: d.kind.name().into(), job: d.job.0 })
-            .collect(),
+        dependencies: dependencies_to_wire(&record.dependencies),
         begin: record.begin.map(|t| t.0),
         cpu_ms: record.usage.cpu_ms,
         peak_mem_mib: record.usage.peak_mem_mib,
@@ -141,6 +137,7 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         qos: record.qos,
         licences: Vec::new(),
         reservation: None,
+        deadline: record.deadline.map(|t| t.0),
         promised_start: None,
     }
 }
@@ -148,6 +145,9 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
 /// The dependencies that are open, in words.
 pub(super) fn open_dependencies(state: &State, job: &Job) -> String {
     let open = job.waiting.iter().take(10).map(|d| {
+        if d.kind == DependencyKind::Singleton {
+            return format!("jobs named '{}' that were submitted before", job.spec.name);
+        }
         let what = state.element(d.job).map_or("gone", |(_, e)| e.state.name());
         format!("{} of job {} ({what})", d.kind.name(), state.display_id(d.job))
     });

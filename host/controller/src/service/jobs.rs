@@ -45,7 +45,7 @@ pub(super) fn shown(reference: v1::JobRef) -> String {
     reference.index.map_or_else(|| reference.job.to_string(), |index| format!("{}_{index}", reference.job))
 }
 
-fn target(meant: &Meant) -> Target {
+pub(super) fn target(meant: &Meant) -> Target {
     Target { owner: Some(meant.owner), name: meant.id.to_string() }
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn act(
 }
 
 /// Whoever may act on a job that is not theirs acts as an operator: the policy let them. So does root.
-fn is_operator(caller: &Caller, owner: Uid) -> bool {
+pub(super) fn is_operator(caller: &Caller, owner: Uid) -> bool {
     caller.identity.uid != owner || caller.identity.uid.0 == 0
 }
 
@@ -112,7 +112,7 @@ fn problem(reference: v1::JobRef, error: String) -> v1::JobProblem {
 }
 
 /// Why a job that is not in the live state cannot be acted on.
-fn not_here(services: &Services, reference: v1::JobRef) -> String {
+pub(super) fn not_here(services: &Services, reference: v1::JobRef) -> String {
     let next = services.handle.snapshot().state.meta.next_job;
     match reference.job < next && reference.index.is_none() {
         true => "it ended a while ago and is only in the history".into(),

@@ -9,6 +9,7 @@ mod explain;
 mod job_view;
 mod jobs;
 mod list;
+mod modify;
 mod nodes;
 mod objects;
 mod policies;
@@ -118,6 +119,10 @@ impl Ephor for UserService {
 
     async fn act_on_jobs(&self, request: Request<v1::JobActionRequest>) -> Answer<v1::JobActionReply> {
         jobs::act(&self.0, request).await
+    }
+
+    async fn modify_job(&self, request: Request<v1::ModifyRequest>) -> Answer<v1::ModifyReply> {
+        modify::modify(&self.0, request).await
     }
 
     async fn list_jobs(&self, request: Request<v1::JobQuery>) -> Answer<v1::JobList> {

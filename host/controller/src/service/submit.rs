@@ -2,10 +2,10 @@
 
 use super::{Answer, Services, busy, internal, status_of};
 use crate::access::Caller;
-use ephor_core::roles::{ClusterView, Permission, Target, Verdict};
+use ephor_core::roles::{ClusterView, Intent, Permission, Target, Verdict};
 use ephor_core::{Command, Reply, State};
 use ephor_model::submit::directive::check_script;
-use ephor_model::{Blobs, Digest, Draft, JobId, JobState, Owner};
+use ephor_model::{Blobs, Dependency, Digest, Draft, JobState, Owner, limits};
 use ephor_proto::convert::draft_from_wire;
 use ephor_proto::v1;
 use ephor_store::StoreError;
@@ -49,14 +49,14 @@ fn admit(services: &Services, caller: &Caller, wire: v1::SubmitRequest) -> Resul
     let who = &caller.identity;
     let owner = Owner { uid: who.uid, gid: who.gid, name: who.name.clone() };
     draft.spec.owner = owner.clone();
-    let (draft, messages) = chain(services, caller, state.clone(), draft)?;
+    let (draft, messages) = chain(services, caller, state.clone(), &Intent::Submit, draft)?;
     let Draft { mut spec, blobs } = draft;
     // Law 9: whatever a policy made of the job, it runs as who is connected.
     spec.owner = owner;
     if spec.queue != queue {
         allow_queue(services, caller, &spec.queue)?;
     }
-    let known_ends = known_ends(services, &state, spec.dependencies.iter().map(|d| d.job)).map_err(internal)?;
+    let known_ends = known_ends(services, &state, &spec.dependencies).map_err(internal)?;
     let Blobs { script, environment } = blobs;
     let mut stored = Vec::with_capacity(2);
     let script = script.map(|text| keep(&mut stored, text));
@@ -65,40 +65,60 @@ fn admit(services: &Services, caller: &Caller, wire: v1::SubmitRequest) -> Resul
     Ok(Admitted { command, blobs: stored, messages })
 }
 
-fn allow_queue(services: &Services, caller: &Caller, queue: &str) -> Result<(), Status> {
+pub(super) fn allow_queue(services: &Services, caller: &Caller, queue: &str) -> Result<(), Status> {
     let target = Target { owner: None, name: queue.to_owned() };
     services.access.allow_here(caller, Permission::Submit, &target)
 }
 
 /// The admission policies one after the other. A refusal or a failure of one ends it (law 6).
-fn chain(services: &Services, caller: &Caller, state: State, draft: Draft) -> Result<(Draft, Vec<String>), Status> {
+pub(super) fn chain(
+    services: &Services,
+    caller: &Caller,
+    state: State,
+    intent: &Intent,
+    draft: Draft,
+) -> Result<(Draft, Vec<String>), Status> {
     let feasibility = services.feasibility.clone();
     let never_runs = Box::new(move |state: &State, draft: &Draft| feasibility.never_runs(state, draft));
     let view = Arc::new(ClusterView { state, never_runs });
-    match services.policies.slots().admit(services.handle.now(), &caller.identity, draft, &view) {
+    match services.policies.slots().admit(services.handle.now(), &caller.identity, intent, draft, &view) {
         Ok(Verdict::Admit(draft, lines)) => Ok((*draft, lines)),
         Ok(Verdict::Refuse(text)) => Err(Status::failed_precondition(text)),
-        Err(fault) => Err(Status::unavailable(format!("the job was not taken: {fault}"))),
+        Err(fault) => {
+            let what = if *intent == Intent::Submit { "taken" } else { "changed" };
+            Err(Status::unavailable(format!("the job was not {what}: {fault}")))
+        }
     }
 }
 
-/// Jobs that finished and are perhaps only in the history: how they ended. An array counts as completed when all its
-/// elements are.
-fn known_ends(
+/// What finished and is perhaps only in the history: how it ended. An array counts as completed when all its elements
+/// are.
+pub(super) fn known_ends(
     services: &Services,
     state: &State,
-    jobs: impl Iterator<Item = JobId>,
-) -> Result<Vec<(JobId, JobState)>, StoreError> {
+    dependencies: &[Dependency],
+) -> Result<Vec<(Dependency, JobState)>, StoreError> {
     let mut ends = Vec::new();
-    for job in jobs {
+    for dependency in dependencies.iter().filter(|d| d.job.0 > 0) {
+        let (job, index) = (dependency.job, dependency.index);
         let end = match state.find(job) {
             Some((entry, ordinal)) => {
-                let meant = entry.elements.iter().enumerate().filter(|(i, _)| ordinal == 0 || *i == ordinal);
+                let one = match (index, &entry.job.spec.array) {
+                    (Some(index), Some(array)) => array.ordinal(index).map(|o| o as usize),
+                    _ => Some(ordinal).filter(|ordinal| *ordinal > 0),
+                };
+                let meant = entry.elements.iter().enumerate().filter(|(i, _)| one.is_none_or(|one| *i == one));
                 worst(meant.map(|(_, element)| element.state))
             }
-            None => services.history.outcome(job)?,
+            None => match index {
+                None => services.history.outcome(job)?,
+                Some(index) => {
+                    let all = services.history.get_array(job, job, limits::ARRAY_ELEMENTS as usize)?;
+                    all.iter().find(|e| e.array.is_some_and(|place| place.index == index)).map(|e| e.state)
+                }
+            },
         };
-        ends.extend(end.map(|end| (job, end)));
+        ends.extend(end.map(|end| (*dependency, end)));
     }
     Ok(ends)
 }

@@ -90,9 +90,9 @@ pub(super) fn check_reservation(tx: &Tx<'_>, spec: &JobSpec, account: AccountId,
     Ok(())
 }
 
-/// Whether `more` jobs like this may come, beside those that are there.
-pub(super) fn room_for(tx: &Tx<'_>, job: &Job, more: u32) -> Result<(), Refusal> {
-    match pools::refuse_submit(tx.state, job, more) {
+/// Whether `more` jobs like this may come, beside those that are there; in place of `was`, where it is a change.
+pub(super) fn room_for(tx: &Tx<'_>, job: &Job, more: u32, was: Option<&Job>) -> Result<(), Refusal> {
+    match pools::refuse_submit(tx.state, job, more, was) {
         Some(text) => Err(Refusal::new(RefusalKind::Limit, text)),
         None => Ok(()),
     }

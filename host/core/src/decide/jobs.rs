@@ -29,6 +29,21 @@ pub(super) fn act(tx: &mut Tx<'_>, action: Action, job: JobId, whole: bool, by: 
     }
 }
 
+/// Ends the waiting jobs that can no longer end before their deadline.
+pub(super) fn expire(tx: &mut Tx<'_>) {
+    while let Some((latest, first)) = tx.state.derived.deadlines.get_min().copied()
+        && latest < tx.at
+    {
+        let count = tx.state.jobs.get(&first).map_or(0, |entry| entry.elements.len() as u64);
+        for id in (0..count).map(|i| JobId(first.0 + i)) {
+            if tx.state.element(id).is_some_and(|(_, e)| e.state == JobState::Pending) {
+                tx.emit(Event::DeadlinePassed { job: id });
+                tx.settle_dependents(id);
+            }
+        }
+    }
+}
+
 fn one(tx: &mut Tx<'_>, action: Action, id: JobId, by: &Actor) -> Result<(), Refusal> {
     let Some((_, element)) = tx.state.element(id) else {
         return Err(Refusal::new(RefusalKind::NotFound, format!("there is no job {id} in the queue")));
@@ -63,7 +78,7 @@ fn one(tx: &mut Tx<'_>, action: Action, id: JobId, by: &Actor) -> Result<(), Ref
         (Action::Requeue, JobState::Pending) => conflict("the job is pending already"),
         (Action::Requeue, s) if s.is_final() => {
             if let Some((entry, _)) = tx.state.element(id) {
-                bounds::room_for(tx, &entry.job, 1)?;
+                bounds::room_for(tx, &entry.job, 1, None)?;
             }
             tx.emit(Event::Requeued { job: id });
             Ok(())

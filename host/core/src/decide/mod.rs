@@ -4,7 +4,9 @@
 //! the same batch sees it.
 
 mod bounds;
+mod dependencies;
 mod jobs;
+mod modify;
 mod nodes;
 mod object_limits;
 mod objects;
@@ -17,11 +19,12 @@ mod submit;
 use crate::command::{Command, Refusal, RefusalKind, Reply};
 use crate::event::{Event, Stamped};
 use crate::fold::boundary_before;
-use crate::records::dependency_outcome;
 use crate::rows::RowKey;
 use crate::state::State;
-use ephor_model::{Epoch, JobId, Timestamp, limits};
+use ephor_model::{Epoch, Timestamp, limits};
 use std::collections::BTreeSet;
+
+pub use modify::Change;
 
 /// What a batch of commands did: its events, and the rows that they changed.
 #[derive(Debug, Default)]
@@ -49,6 +52,11 @@ pub fn execute(state: &mut State, now: Timestamp, command: Command, batch: &mut 
             submit::submit(&mut tx, spec, script, environment, &known_ends)
         }
         Command::Act { action, job, whole, by } => jobs::act(&mut tx, action, job, whole, &by),
+        Command::Modify { job, change, known_ends, by } => modify::modify(&mut tx, job, change, &known_ends, &by),
+        Command::Expire => {
+            jobs::expire(&mut tx);
+            Ok(Reply::Done)
+        }
         Command::Plan { groups } => Ok(plan::commit(&mut tx, &groups)),
         Command::NodeReport(report) => nodes::report(&mut tx, report),
         Command::DrainNode { node, reason, by } => nodes::drain(&mut tx, node, reason, by),
@@ -120,54 +128,6 @@ impl Tx<'_> {
         let applied = self.state.apply(&stamped, &mut self.batch.touched);
         debug_assert!(applied.is_ok(), "decided what cannot be folded: {applied:?}");
         self.batch.events.push(stamped);
-    }
-
-    /// Decides the dependencies of those who wait for that job (any element of it), after it started or ended.
-    fn settle_dependents(&mut self, id: JobId) {
-        let Some(first) = self.state.find(id).map(|(entry, _)| entry.job.id) else { return };
-        // Waiting on the array (its first id) and on this one element are both possible.
-        for awaited in BTreeSet::from([first, id]) {
-            let Some(waiters) = self.state.derived.dependents.get(&awaited).cloned() else { continue };
-            for waiter in waiters {
-                self.settle(waiter);
-            }
-        }
-    }
-
-    fn settle(&mut self, waiter: JobId) {
-        let mut index = 0;
-        while let Some(entry) = self.state.jobs.get(&waiter) {
-            let Some(dependency) = entry.job.waiting.get(index) else { break };
-            match self.outcome(*dependency) {
-                None => index += 1,
-                Some(satisfied) => {
-                    self.emit(Event::DependencyDecided { job: waiter, index: index as u32, satisfied });
-                }
-            }
-        }
-    }
-
-    /// Over all elements where the first id of an array is meant: satisfied when all are, impossible when one is.
-    fn outcome(&self, dependency: ephor_model::Dependency) -> Option<bool> {
-        let Some((entry, ordinal)) = self.state.find(dependency.job) else { return Some(false) };
-        if ordinal != 0 || entry.elements.len() == 1 {
-            return dependency_outcome(dependency.kind, entry.elements.get(ordinal)?);
-        }
-        let mut open = false;
-        for element in entry.elements.iter() {
-            match dependency_outcome(dependency.kind, element) {
-                Some(false) if dependency.kind == ephor_model::DependencyKind::AfterOk => return Some(false),
-                Some(true) if dependency.kind == ephor_model::DependencyKind::AfterNotOk => return Some(true),
-                None => open = true,
-                Some(_) => {}
-            }
-        }
-        match (open, dependency.kind) {
-            (true, _) => None,
-            // Every element succeeded.
-            (false, ephor_model::DependencyKind::AfterNotOk) => Some(false),
-            (false, _) => Some(true),
-        }
     }
 }
 

@@ -134,7 +134,8 @@ fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool 
     *more += 1;
     let throttle = entry.job.spec.array.as_ref().and_then(|a| a.throttle);
     let below_throttle = throttle.is_none_or(|most| entry.running + *more <= most);
-    below_throttle && is_waiting(tx, id)
+    let in_time = entry.job.spec.latest_start().is_none_or(|latest| tx.at <= latest);
+    in_time && below_throttle && is_waiting(tx, id)
 }
 
 fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeMap<u32, i64>) -> bool {

@@ -1,10 +1,10 @@
 //! Takes jobs that admission let through.
 
-use super::{Tx, bounds};
+use super::{Tx, bounds, dependencies};
 use crate::command::{Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use crate::records::Job;
-use ephor_model::{AccountId, Dependency, DependencyKind, Digest, JobId, JobSpec, JobState, QueueId, limits};
+use ephor_model::{AccountId, Digest, JobId, JobSpec, QosId, QueueId, Span, limits};
 use std::sync::Arc;
 
 pub(super) fn submit(
@@ -12,33 +12,43 @@ pub(super) fn submit(
     mut spec: Arc<JobSpec>,
     script: Option<Digest>,
     environment: Digest,
-    known_ends: &[(JobId, JobState)],
+    known_ends: &dependencies::KnownEnds,
 ) -> Result<Reply, Refusal> {
-    let (queue, account) = check(tx, &spec)?;
-    let (waiting, never) = open_dependencies(tx, &spec, known_ends)?;
+    let (queue, account) = check(tx, &spec, None)?;
+    let (waiting, never) = dependencies::open(tx, &spec, known_ends)?;
     let id = JobId(tx.state.meta.next_job.max(1));
     let licences = bounds::licences_of(tx, &spec)?;
-    let qos = match tx.state.queues.get(&queue) {
-        Some(found) => bounds::qos_of(tx, &spec, account, found)?,
-        None => None,
-    };
-    let qos = qos.map(|(id, name)| {
-        if spec.qos.is_none() {
-            Arc::make_mut(&mut spec).qos = Some(name);
-        }
-        id
-    });
+    let qos = qos(tx, &mut spec, queue, account)?;
     let submitted = tx.at;
     if let Some(name) = spec.reservation.clone() {
         bounds::check_reservation(tx, &spec, account, &name)?;
     }
     let job = Job { id, spec, queue, account, submitted, script, environment, waiting, never, qos, licences };
-    bounds::room_for(tx, &job, job.spec.count())?;
+    bounds::room_for(tx, &job, job.spec.count(), None)?;
     tx.emit(Event::Submitted { job: Arc::new(job) });
+    tx.settle_elements(id);
     Ok(Reply::Job(id))
 }
 
-fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
+/// The QOS of a job; where it names none, the one that it gets is written into it.
+pub(super) fn qos(
+    tx: &Tx<'_>,
+    spec: &mut Arc<JobSpec>,
+    queue: QueueId,
+    account: AccountId,
+) -> Result<Option<QosId>, Refusal> {
+    let Some(found) = tx.state.queues.get(&queue) else { return Ok(None) };
+    let qos = bounds::qos_of(tx, spec, account, found)?;
+    Ok(qos.map(|(id, name)| {
+        if spec.qos.is_none() {
+            Arc::make_mut(spec).qos = Some(name);
+        }
+        id
+    }))
+}
+
+/// Checks a new job, or one that is to change from `was`.
+pub(super) fn check(tx: &Tx<'_>, spec: &JobSpec, was: Option<&Job>) -> Result<(QueueId, AccountId), Refusal> {
     let invalid = |text: String| Refusal::new(RefusalKind::Invalid, text);
     let Some((queue, found)) = tx.state.queue_by_name(&spec.queue) else {
         let names: Vec<_> = tx.state.queues.values().map(|q| q.name.as_str()).collect();
@@ -50,7 +60,8 @@ fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
             },
         ));
     };
-    if !found.state.takes() {
+    // A job that is in a queue already may still be changed after the queue was closed.
+    if !found.state.takes() && was.is_none_or(|job| job.queue != queue) {
         let text = format!("queue '{}' takes no jobs now: it is {:?}", found.name, found.state).to_lowercase();
         return Err(Refusal::new(RefusalKind::Conflict, text));
     }
@@ -78,53 +89,22 @@ fn check(tx: &Tx<'_>, spec: &JobSpec) -> Result<(QueueId, AccountId), Refusal> {
     {
         return Err(invalid(format!("{} nodes are above the {max} of queue '{}'", spec.request.nodes_min, found.name)));
     }
+    if let Some(deadline) = spec.deadline.filter(|_| spec.latest_start().is_some_and(|latest| latest < tx.at)) {
+        let limit = spec.time_limit.unwrap_or(Span(0)).to_clock();
+        let left = Span((deadline - tx.at).0.max(0)).to_clock();
+        return Err(invalid(format!(
+            "with a time limit of {limit} the job cannot end before its deadline, {left} from now"
+        )));
+    }
     let count = spec.count();
     if count > limits::ARRAY_ELEMENTS {
         return Err(invalid(format!("an array of {count} elements is above {}", limits::ARRAY_ELEMENTS)));
     }
     let live = tx.state.derived.unfinished + u64::from(count);
-    if live > limits::LIVE_JOBS as u64 {
+    if was.is_none() && live > limits::LIVE_JOBS as u64 {
         let text =
             format!("the cluster holds at most {} unfinished jobs; try again when some ended", limits::LIVE_JOBS);
         return Err(Refusal::new(RefusalKind::Limit, text));
     }
     Ok((queue, account))
-}
-
-/// The dependencies that are still open, and whether one can never be satisfied.
-fn open_dependencies(
-    tx: &Tx<'_>,
-    spec: &JobSpec,
-    known_ends: &[(JobId, JobState)],
-) -> Result<(Vec<Dependency>, bool), Refusal> {
-    let mut waiting = Vec::new();
-    let mut met = 0usize;
-    let mut impossible = 0usize;
-    for dependency in &spec.dependencies {
-        let outcome = if tx.state.find(dependency.job).is_some() {
-            tx.outcome(*dependency)
-        } else if let Some((_, end)) = known_ends.iter().find(|(id, _)| *id == dependency.job) {
-            Some(match dependency.kind {
-                DependencyKind::After | DependencyKind::AfterAny => true,
-                DependencyKind::AfterOk => *end == JobState::Completed,
-                DependencyKind::AfterNotOk => *end != JobState::Completed,
-            })
-        } else {
-            let text = format!("the job depends on job {}, which is not known here", dependency.job);
-            return Err(Refusal::new(RefusalKind::NotFound, text));
-        };
-        match outcome {
-            None => waiting.push(*dependency),
-            Some(true) => met += 1,
-            Some(false) => impossible += 1,
-        }
-    }
-    Ok(match spec.dependency_any {
-        true if met > 0 => (Vec::new(), false),
-        true => {
-            let never = waiting.is_empty() && impossible > 0;
-            (waiting, never)
-        }
-        false => (waiting, impossible > 0),
-    })
 }

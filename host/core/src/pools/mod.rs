@@ -143,13 +143,15 @@ pub fn name_of_resource(state: &State, id: ResourceId) -> String {
 /// What stands before the name of a licence where resources are named.
 pub const LICENCE_PREFIX: &str = "licence:";
 
-/// Why so many more jobs like this one may not be submitted: the limit, its value, and what counts towards it.
-pub fn refuse_submit(state: &State, job: &Job, more: u32) -> Option<String> {
+/// Why so many more jobs like this one may not be submitted: the limit, its value, and what counts towards it. Where a job
+/// changes, it counts already wherever it counted as it `was`.
+pub fn refuse_submit(state: &State, job: &Job, more: u32, was: Option<&Job>) -> Option<String> {
+    let counted = was.map_or_else(Vec::new, |was| scopes(state, was));
     for scope in scopes(state, job) {
         for (metric, ceiling) in ceiling::ceilings(state, scope) {
             let used = state.derived.pools.get(&scope).map_or(0, |u| u.of(metric));
             match metric {
-                Metric::Submitted if used + i64::from(more) > ceiling => {
+                Metric::Submitted if used + i64::from(more) > ceiling && !counted.contains(&scope) => {
                     return Some(words::submitted(state, job, scope, used, ceiling, more));
                 }
                 Metric::Wall if Draw::asked(job).of(Metric::Wall) > ceiling => {

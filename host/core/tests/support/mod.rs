@@ -4,7 +4,7 @@
 
 use ephor_core::command::{Action, Actor, NodeReport, Objects, system};
 use ephor_core::cycle::{Cause, Cycle, Keep, Scope};
-use ephor_core::decide::{Batch, execute};
+use ephor_core::decide::{Batch, Change, execute};
 use ephor_core::roles::{Fault, Scheduling};
 use ephor_core::scheduler::{FirstComeFirstServed, Scheduler};
 use ephor_core::{Command, Refusal, Reply, Stamped, State};
@@ -40,7 +40,26 @@ impl TestJob {
         self
     }
     pub fn after(mut self, kind: DependencyKind, job: JobId) -> Self {
-        self.0.dependencies.push(Dependency { kind, job });
+        self.0.dependencies.push(Dependency::on(kind, job));
+        self
+    }
+    pub fn after_element(mut self, kind: DependencyKind, job: JobId, index: u32) -> Self {
+        self.0.dependencies.push(Dependency { kind, job, index: Some(index) });
+        self
+    }
+    pub fn alone(self) -> Self {
+        self.after(DependencyKind::Singleton, JobId(0))
+    }
+    pub fn named(mut self, name: &str) -> Self {
+        self.0.name = name.into();
+        self
+    }
+    pub fn limit(mut self, ms: i64) -> Self {
+        self.0.time_limit = Some(Span(ms));
+        self
+    }
+    pub fn deadline(mut self, at: i64) -> Self {
+        self.0.deadline = Some(Timestamp(at));
         self
     }
     pub fn any_dependency(mut self) -> Self {
@@ -201,6 +220,21 @@ impl World {
         self.run(Command::Act { action, job, whole: true, by })
     }
 
+    /// Changes a job as a user or an operator.
+    pub fn modify(&mut self, job: JobId, operator: bool, change: impl FnOnce(&mut JobSpec)) -> Result<Reply, Refusal> {
+        let (first, was) = self.state.find(job).map(|(entry, _)| (entry.job.id, entry.job.spec.clone())).unwrap();
+        let mut spec = (*was).clone();
+        change(&mut spec);
+        let by = Actor { name: "ann".into(), operator };
+        let job = if job == first { first } else { job };
+        let change = Change { was, spec: Arc::new(spec) };
+        self.run(Command::Modify { job, change, known_ends: Vec::new(), by })
+    }
+
+    pub fn eligible(&self, id: JobId) -> Option<Timestamp> {
+        self.state.element(id).unwrap().1.eligible
+    }
+
     pub fn job_state(&self, id: JobId) -> JobState {
         self.state.element(id).unwrap().1.state
     }
@@ -220,8 +254,11 @@ impl World {
         for id in loaded.nodes.keys() {
             assert_eq!(loaded.free(*id), self.state.free(*id), "free on node {id}");
         }
-        assert_eq!(loaded.derived.unfinished, self.state.derived.unfinished);
-        assert_eq!(loaded.derived.finished, self.state.derived.finished);
+        let (loaded, mine) = (loaded.derived, &self.state.derived);
+        assert_eq!((loaded.unfinished, loaded.finished), (mine.unfinished, mine.finished));
+        assert_eq!(loaded.dependents, mine.dependents);
+        assert_eq!(loaded.names, mine.names);
+        assert_eq!(loaded.deadlines, mine.deadlines);
     }
 }
 

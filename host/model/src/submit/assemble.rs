@@ -11,8 +11,10 @@ use crate::limits;
 use crate::time::{Span, Timestamp};
 
 /// Options that say the same thing in different ways: one of them on the command line replaces all of the script's.
-const FAMILIES: [&[JobOption]; 3] = [
-    &[JobOption::Mem, JobOption::MemPerCpu],
+const FAMILIES: [&[JobOption]; 5] = [
+    &[JobOption::Mem, JobOption::MemPerCpu, JobOption::MemPerGpu],
+    &[JobOption::CpusPerTask, JobOption::CpusPerGpu],
+    &[JobOption::Topology, JobOption::TopologyPrefer],
     &[JobOption::Gres, JobOption::Gpus, JobOption::GpusPerNode, JobOption::GpusPerTask],
     &[JobOption::Requeue, JobOption::NoRequeue],
 ];
@@ -77,10 +79,8 @@ fn set(spec: &mut JobSpec, given: &Given, caller: &Caller<'_>) -> Result<(), Str
         JobOption::Chdir => spec.work_dir = join(caller.work_dir, &path(value)?),
         JobOption::Array => spec.array = Some(array(&value)?),
         JobOption::Dependency => (spec.dependencies, spec.dependency_any) = dependency::parse(&value)?,
-        JobOption::Begin => {
-            let when = Timestamp::parse_when(&value, caller.now, caller.utc_offset).map_err(|e| e.to_string())?;
-            spec.begin = Some(when);
-        }
+        JobOption::Begin => spec.begin = Some(when(&value, caller)?),
+        JobOption::Deadline => spec.deadline = Some(deadline(&value, caller)?),
         JobOption::Hold => spec.hold = true,
         JobOption::Nice => spec.nice = nice(given.value.as_deref())?,
         JobOption::Requeue => spec.requeue = Some(true),
@@ -92,6 +92,18 @@ fn set(spec: &mut JobSpec, given: &Given, caller: &Caller<'_>) -> Result<(), Str
         _ => {}
     }
     Ok(())
+}
+
+fn when(text: &str, caller: &Caller<'_>) -> Result<Timestamp, String> {
+    Timestamp::parse_when(text, caller.now, caller.utc_offset).map_err(|e| e.to_string())
+}
+
+fn deadline(text: &str, caller: &Caller<'_>) -> Result<Timestamp, String> {
+    let deadline = when(text, caller)?;
+    match deadline > caller.now {
+        true => Ok(deadline),
+        false => Err(format!("the deadline {text} is not in the future")),
+    }
 }
 
 fn time_limit(text: &str, dialect: Dialect) -> Result<Span, String> {

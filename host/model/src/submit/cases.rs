@@ -89,7 +89,8 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("nice", s.nice != 0, s.nice.to_string());
     put("hold", s.hold, "yes".into());
     put("begin", s.begin.is_some(), s.begin.map(|t| t.to_iso(Span(0))).unwrap_or_default());
-    let dependencies: Vec<String> = s.dependencies.iter().map(|d| format!("{}:{}", d.kind.name(), d.job)).collect();
+    put("deadline", s.deadline.is_some(), s.deadline.map(|t| t.to_iso(Span(0))).unwrap_or_default());
+    let dependencies: Vec<String> = s.dependencies.iter().map(ToString::to_string).collect();
     put("depends", !dependencies.is_empty(), dependencies.join(if s.dependency_any { "?" } else { "," }));
     put("requeue", s.requeue.is_some(), s.requeue.unwrap_or_default().to_string());
     put("array", s.array.is_some(), s.array.as_ref().map(ToString::to_string).unwrap_or_default());
@@ -113,6 +114,9 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("gpu_type", !r.gpu_types.is_empty(), r.gpu_types.join("|"));
     put("cpu_milli", r.cpu_milli.is_some(), r.cpu_milli.unwrap_or(0).to_string());
     put("features", !r.features.is_empty(), r.features.join("&"));
+    put("constraint", r.constraint.is_some(), r.constraint.as_ref().map(ToString::to_string).unwrap_or_default());
+    let level = r.topology.as_ref().map(|t| format!("{}{}", t.level, if t.required { "" } else { "?" }));
+    put("topology", level.is_some(), level.unwrap_or_default());
     put("node_list", !r.node_list.is_empty(), r.node_list.join(","));
     put("exclude", !r.exclude.is_empty(), r.exclude.join(","));
     put("exclusive", r.exclusive, "yes".into());

@@ -5,7 +5,6 @@
 //! the script. Nothing here reads a file or a clock: whoever calls brings both.
 
 mod assemble;
-mod constraint;
 mod dependency;
 pub mod directive;
 mod environment;
@@ -13,8 +12,10 @@ mod error;
 mod gpu;
 pub mod hostlist;
 mod licence;
+mod modify;
 mod names;
 pub mod option;
+mod per_gpu;
 mod quantity;
 mod request;
 mod table;
@@ -23,6 +24,7 @@ mod table;
 mod cases;
 
 pub use error::{Place, SubmitError};
+pub use modify::{changes, is_changeable};
 pub use option::{Dialect, Given, JobOption, OptionDef, Takes};
 pub use quantity::parse_mib;
 pub use table::OPTIONS;

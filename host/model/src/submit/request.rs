@@ -2,11 +2,13 @@
 
 use super::error::SubmitError;
 use super::gpu::{self, Asked};
+use super::hostlist;
 use super::option::{Given, JobOption};
+use super::per_gpu::{self, PerGpu};
 use super::quantity::{parse_count, parse_mib, parse_milli};
-use super::{constraint, hostlist};
+use crate::constraint::Constraint;
 use crate::limits;
-use crate::request::{MemRequest, Request};
+use crate::request::{MemRequest, Request, Topology};
 
 /// Collects what the options ask for, one at a time, in order.
 #[derive(Default)]
@@ -16,6 +18,8 @@ pub struct RequestBuilder {
     mem: Option<u64>,
     mem_per_cpu: Option<u64>,
     gpus: Asked,
+    per_gpu: PerGpu,
+    cpus_given: bool,
 }
 
 impl RequestBuilder {
@@ -31,18 +35,28 @@ impl RequestBuilder {
             }
             JobOption::Tasks => r.tasks = Some(parse_count(value, 1)?),
             JobOption::TasksPerNode => r.tasks_per_node = Some(parse_count(value, 1)?),
-            JobOption::CpusPerTask if value.contains('.') => match parse_milli(value)? {
-                0 => return Err(format!("'{value}' is no core at all; write at least 0.001")),
-                milli => r.set_cpu_milli(milli),
-            },
-            JobOption::CpusPerTask => (r.cpus_per_task, r.cpu_milli) = (parse_count(value, 1)?, None),
+            JobOption::CpusPerTask => {
+                self.cpus_given = true;
+                match value.contains('.') {
+                    true => match parse_milli(value)? {
+                        0 => return Err(format!("'{value}' is no core at all; write at least 0.001")),
+                        milli => r.set_cpu_milli(milli),
+                    },
+                    false => (r.cpus_per_task, r.cpu_milli) = (parse_count(value, 1)?, None),
+                }
+            }
+            JobOption::CpusPerGpu => self.per_gpu.cpus = Some(parse_count(value, 1)?),
+            JobOption::MemPerGpu => self.per_gpu.mem = Some(memory(value)?),
+            JobOption::TasksPerGpu => self.per_gpu.tasks = Some(parse_count(value, 1)?),
             JobOption::Mem => self.mem = Some(memory(value)?),
             JobOption::MemPerCpu => self.mem_per_cpu = Some(memory(value)?),
             JobOption::Gres => self.gpus.gres = Some(gpu::parse_gres(value)?),
             JobOption::Gpus => self.gpus.total = Some(gpu::parse(value)?),
             JobOption::GpusPerNode => self.gpus.per_node = Some(gpu::parse(value)?),
             JobOption::GpusPerTask => self.gpus.per_task = Some(gpu::parse(value)?),
-            JobOption::Constraint => r.features = constraint::parse(value)?,
+            JobOption::Constraint => (r.features, r.constraint) = Constraint::parse(value)?,
+            JobOption::Topology => r.topology = Some(Topology::read(value, true)?),
+            JobOption::TopologyPrefer => r.topology = Some(Topology::read(value, false)?),
             JobOption::NodeList => r.node_list = nodes_by_name(value)?,
             JobOption::Exclude => r.exclude = nodes_by_name(value)?,
             JobOption::Exclusive => r.exclusive = true,
@@ -68,6 +82,10 @@ impl RequestBuilder {
             )));
         }
         r.nodes_min = r.nodes_min.max(listed);
+        if !self.nodes_given && r.tasks.is_none() {
+            // Counted nodes are asked for by being counted.
+            r.nodes_min = r.nodes_min.max(r.constraint.as_ref().map_or(0, Constraint::counted));
+        }
         if let Some(both) = r.node_list.iter().find(|n| r.exclude.contains(n)) {
             return Err(SubmitError::new(format!("{both} is both in --nodelist and in --exclude")));
         }
@@ -84,6 +102,13 @@ impl RequestBuilder {
             )));
         }
         gpu::settle(self.gpus, r).map_err(SubmitError::new)?;
+        per_gpu::settle(&self.per_gpu, r, self.cpus_given).map_err(SubmitError::new)?;
+        if r.task_count() > limits::TASKS {
+            return Err(SubmitError::new(format!("{} tasks are more than {}", r.task_count(), limits::TASKS)));
+        }
+        if let Some(why) = r.contradiction() {
+            return Err(SubmitError::new(why));
+        }
         Ok(self.request)
     }
 }

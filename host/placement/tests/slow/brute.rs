@@ -26,7 +26,12 @@ pub struct Choice {
 }
 
 /// The first set in the order of the keys among the smallest sets that do.
-pub fn choose(request: &Request, mut offers: Vec<Offer>) -> Option<Choice> {
+///
+/// `serves` says whether a set of nodes has what is demanded of them together.
+pub fn choose(request: &Request, mut offers: Vec<Offer>, serves: &dyn Fn(&[&Offer]) -> bool) -> Option<Choice> {
+    if request.contradiction().is_some() {
+        return None;
+    }
     offers.sort_by(|a, b| a.key.cmp(&b.key).then(a.node.cmp(&b.node)));
     let named: BTreeSet<&String> = request.node_list.iter().collect();
     let fewest = (request.nodes_min as usize).max(named.len());
@@ -43,7 +48,8 @@ pub fn choose(request: &Request, mut offers: Vec<Offer>) -> Option<Choice> {
         let does = (fewest..=most).contains(&places.len())
             && enough_tasks
             && chosen().map(|o| o.gpus).sum::<u32>() >= gpus
-            && chosen().filter(|o| o.required).count() == named.len();
+            && chosen().filter(|o| o.required).count() == named.len()
+            && serves(&chosen().collect::<Vec<_>>());
         let better = |old: &Vec<usize>| (places.len(), &places) < (old.len(), old);
         if does && best.as_ref().is_none_or(better) {
             best = Some(places);

@@ -3,6 +3,7 @@
 use super::brute::{self, Choice, Offer};
 use super::sharing::Groups;
 use ephor_model::allocation::{Allocation, AllocationPart};
+use ephor_model::constraint::{Constraint, Features};
 use ephor_model::id::{JobId, NodeId};
 use ephor_model::request::{GpuRequest, Request};
 use ephor_model::resource::{Amounts, ResourceId};
@@ -46,8 +47,71 @@ impl Twin {
         let nodes = self.nodes.iter().filter(|(id, view)| {
             view.up && how.only.as_ref().is_none_or(|only| only.contains(id)) && suits(need, view)
         });
-        let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how)).collect();
-        brute::choose(&need.request, offers)
+        let offers = nodes.filter_map(|(id, view)| self.offer(need, *id, view, start, until, how));
+        let offers: Vec<Offer> = offers.collect();
+        let request = &need.request;
+        let (mut required, mut preferred) = (Vec::new(), Vec::new());
+        required.extend(how.require_level.clone());
+        preferred.extend(how.prefer_level.clone());
+        // A single node is below one domain of the level of the request in any case.
+        let most =
+            request.tasks.map_or(fewest(request), |tasks| request.nodes_max.unwrap_or(tasks).min(tasks) as usize);
+        if let Some(topology) = request.topology.as_ref().filter(|_| most > 1) {
+            if topology.required { &mut required } else { &mut preferred }.push(topology.level.clone());
+        }
+        let least =
+            request.tasks.map_or(request.tasks_per_node.unwrap_or(1), |tasks| if most == 1 { tasks } else { 1 });
+        let serves = |offer: &Offer| may_serve(request, &self.nodes[&offer.node].features);
+        let useful = offers.into_iter().filter(|offer| offer.tasks >= least && serves(offer));
+        let useful: Vec<Offer> = useful.collect();
+        for levels in [[required.clone(), preferred.clone()].concat(), required] {
+            if levels.is_empty() {
+                return self.among(need, useful);
+            }
+            let mut domains: BTreeMap<Vec<String>, Vec<Offer>> = BTreeMap::new();
+            for offer in &useful {
+                let features = &self.nodes[&offer.node].features;
+                let at = |level: &String| {
+                    features.iter().find_map(|f| f.strip_prefix(&format!("{level}="))).map(str::to_owned)
+                };
+                if let Some(domain) = levels.iter().map(at).collect() {
+                    domains.entry(domain).or_default().push(offer.clone());
+                }
+            }
+            let gpus = |offer: &Offer| if request.gpus == GpuRequest::None { 0 } else { offer.gpus };
+            let tasks = |offer: &Offer| offer.tasks.min(request.tasks.unwrap_or(u32::MAX));
+            let room = |offers: &[Offer]| (offers.iter().map(tasks).sum::<u32>(), offers.iter().map(gpus).sum::<u32>());
+            let mut all: Vec<(Vec<String>, Vec<Offer>)> = domains.into_iter().collect();
+            all.sort_by_key(|(name, offers)| (room(offers), name.clone()));
+            if let Some(choice) = all.into_iter().find_map(|(_, offers)| self.among(need, offers)) {
+                return Some(choice);
+            }
+            if preferred.is_empty() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The choice among offers under the constraint.
+    fn among(&self, need: &Need, offers: Vec<Offer>) -> Option<Choice> {
+        let has = |offer: &Offer, wanted: &Features| holds(wanted, &self.nodes[&offer.node].features);
+        match &need.request.constraint {
+            Some(Constraint::Each(each)) => {
+                let some = offers.into_iter().filter(|offer| has(offer, each)).collect();
+                brute::choose(&need.request, some, &|_| true)
+            }
+            Some(Constraint::Same(alternatives)) => alternatives.iter().find_map(|one| {
+                let some = offers.iter().filter(|offer| has(offer, one)).cloned().collect();
+                brute::choose(&need.request, some, &|_| true)
+            }),
+            Some(Constraint::Counts(counts)) => {
+                let wanted: Vec<&Features> =
+                    counts.iter().flat_map(|(one, n)| std::iter::repeat_n(one, *n as usize)).collect();
+                brute::choose(&need.request, offers, &|set| assigned(&wanted, set, &has))
+            }
+            None => brute::choose(&need.request, offers, &|_| true),
+        }
     }
 
     /// The earliest time by trying each.
@@ -150,6 +214,37 @@ impl Twin {
     }
 }
 
+/// Whether each wish can have an offer of its own, by trying all ways.
+fn assigned(wanted: &[&Features], set: &[&Offer], has: &dyn Fn(&Offer, &Features) -> bool) -> bool {
+    let Some((first, others)) = wanted.split_first() else { return true };
+    (0..set.len()).any(|i| {
+        let mut rest = set.to_vec();
+        let offer = rest.remove(i);
+        has(offer, first) && assigned(others, &rest, has)
+    })
+}
+
+/// Whether a node can be of use under the constraint.
+fn may_serve(request: &Request, features: &[String]) -> bool {
+    match &request.constraint {
+        None => true,
+        Some(Constraint::Each(each)) => holds(each, features),
+        Some(Constraint::Same(all)) => all.iter().any(|one| holds(one, features)),
+        Some(Constraint::Counts(all)) => {
+            let counted = all.iter().map(|(_, n)| *n as usize).sum::<usize>();
+            counted < fewest(request) || all.iter().any(|(one, _)| holds(one, features))
+        }
+    }
+}
+
+fn holds(wanted: &Features, features: &[String]) -> bool {
+    match wanted {
+        Features::Has(name) => features.contains(name),
+        Features::All(parts) => !parts.iter().any(|part| !holds(part, features)),
+        Features::Any(parts) => parts.iter().filter(|part| holds(part, features)).count() > 0,
+    }
+}
+
 fn amount(free: &Free, id: ResourceId) -> i64 {
     if id == ResourceId::GPU { free.kinds.values().sum::<i64>() * 1000 } else { free.amounts.get(id) }
 }
@@ -168,8 +263,18 @@ fn whole(view: &NodeView) -> Free {
     free
 }
 
+/// Fewest nodes of a request.
+fn fewest(request: &Request) -> usize {
+    let named: std::collections::BTreeSet<&String> = request.node_list.iter().collect();
+    (request.nodes_min as usize).max(named.len())
+}
+
 fn suits(need: &Need, view: &NodeView) -> bool {
     let has = |feature: &String| view.features.contains(feature);
+    let level = need.request.topology.as_ref().filter(|topology| topology.required).map(|t| format!("{}=", t.level));
+    if level.is_some_and(|level| !view.features.iter().any(|f| f.starts_with(&level))) {
+        return false;
+    }
     need.request.features.iter().all(has)
         && need.queue_features.iter().all(has)
         && !need.request.exclude.contains(&view.name)

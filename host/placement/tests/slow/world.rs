@@ -1,7 +1,8 @@
 //! Random nodes, requests and histories. Small, so that things often nearly fit.
 
+use ephor_model::constraint::Constraint;
 use ephor_model::id::NodeId;
-use ephor_model::request::{GpuRequest, MemRequest, Request};
+use ephor_model::request::{GpuRequest, MemRequest, Request, Topology};
 use ephor_model::resource::ResourceId;
 use ephor_model::time::Span;
 use ephor_placement::{Need, NodeView, Placing};
@@ -77,7 +78,36 @@ fn node() -> impl Strategy<Value = NodeView> {
 }
 
 fn features() -> impl Strategy<Value = Vec<String>> {
-    subsequence(vec!["x".to_owned(), "y".to_owned()], 0..=2)
+    let racks = prop::option::weighted(0.6, select(vec!["rack=1", "rack=2"]).prop_map(str::to_owned));
+    (subsequence(vec!["x".to_owned(), "y".to_owned(), "z".to_owned()], 0..=3), racks).prop_map(
+        |(mut features, rack)| {
+            features.extend(rack);
+            features.sort();
+            features
+        },
+    )
+}
+
+fn constraint() -> impl Strategy<Value = Option<Constraint>> {
+    let texts = vec![
+        "x|y",
+        "(x&y)|z",
+        "[x|y]",
+        "[x|(y&z)]",
+        "[z|y|x]",
+        "x*1",
+        "x*2",
+        "[x*1&y*1]",
+        "[(x|y)*1&x*1]",
+        "[x*2&z*1]",
+    ];
+    prop_oneof![3 => Just(None), 2 => select(texts).prop_map(|text| Constraint::parse(text).expect("a constraint").1)]
+}
+
+fn topology() -> impl Strategy<Value = Option<Topology>> {
+    let topology = (select(vec!["rack", "y"]), any::<bool>());
+    let topology = topology.prop_map(|(level, required)| Topology { level: level.to_owned(), required });
+    prop_oneof![3 => Just(None), 1 => topology.prop_map(Some)]
 }
 
 fn few_features() -> impl Strategy<Value = Vec<String>> {
@@ -106,8 +136,9 @@ fn need() -> impl Strategy<Value = Need> {
     ];
     let kind = subsequence(vec!["a".to_owned(), "b".to_owned()], 0..3);
     let names = (few_names(), few_names());
-    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15)).prop_map(
-        |(counts, mem, gpus, gpu_types, features, queue_features, (node_list, exclude), exclusive)| {
+    let together = (constraint(), topology());
+    (counts, mem, gpus, kind, few_features(), few_features(), names, prop::bool::weighted(0.15), together).prop_map(
+        |(counts, mem, gpus, gpu_types, features, queue_features, (node_list, exclude), exclusive, together)| {
             let (nodes_min, nodes_max, tasks, tasks_per_node, cpus_per_task) = counts;
             let request = Request {
                 nodes_min,
@@ -123,6 +154,8 @@ fn need() -> impl Strategy<Value = Need> {
                 exclude,
                 exclusive,
                 cpu_milli: None,
+                constraint: together.0,
+                topology: together.1,
             };
             Need { request, queue_features }
         },
@@ -141,7 +174,17 @@ fn placing() -> impl Strategy<Value = Placing> {
     let ids = || subsequence((0..7).map(NodeId).collect::<Vec<_>>(), 1..5).prop_shuffle();
     let rank = prop_oneof![4 => Just(Vec::new()), 1 => ids()];
     let only = prop_oneof![6 => Just(None), 1 => ids().prop_map(Some)];
-    (resources(), resources(), rank, only).prop_map(|(pack, spread, rank, only)| Placing { pack, spread, rank, only })
+    let level = || prop_oneof![6 => Just(None), 1 => Just(Some("rack".to_owned()))];
+    (resources(), resources(), rank, only, level(), level()).prop_map(
+        |(pack, spread, rank, only, require_level, prefer_level)| Placing {
+            pack,
+            spread,
+            rank,
+            only,
+            require_level,
+            prefer_level,
+        },
+    )
 }
 
 fn event(nodes_change: bool) -> BoxedStrategy<Event> {

@@ -1,139 +1,147 @@
 //! The draft as a policy reads and changes it.
 
-use super::{DraftCall, DraftHandle, rules};
+use super::{CURRENT, DraftCall, DraftHandle, rules};
 use crate::bindings::admission::ephor::admission::drafts::{Gpus, HostDraft, Memory};
 use crate::bindings::host::ephor::types::types::Amount;
 use crate::call::Call;
-use ephor_model::{GpuRequest, JobSpec, MemRequest, Payload, Request, Span, limits};
+use ephor_model::{Blobs, Draft, GpuRequest, JobSpec, MemRequest, Payload, Request, Span, limits};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 type Set = std::result::Result<(), String>;
 type This = Resource<DraftHandle>;
 
+/// Whether a handle stands for the job as it is, beside the draft.
+fn is_current(this: &This) -> bool {
+    this.rep() == CURRENT
+}
+
 impl Call<DraftCall> {
-    fn spec(&self) -> &JobSpec {
-        &self.role.draft.spec
+    /// The job that a handle stands for.
+    fn spec(&self, this: &This) -> &JobSpec {
+        self.role.current.as_deref().filter(|_| is_current(this)).unwrap_or(&self.role.draft.spec)
     }
 
-    fn request(&self) -> &Request {
-        &self.role.draft.spec.request
+    fn request(&self, this: &This) -> &Request {
+        &self.spec(this).request
     }
 
     /// Changes the draft if it may be changed and the value does; `bytes` is what the guest handed over for it.
-    fn set(&mut self, bytes: usize, complaint: Set, change: impl FnOnce(&mut JobSpec)) -> Result<Set> {
+    fn set(&mut self, this: &This, bytes: usize, complaint: Set, change: impl FnOnce(&mut JobSpec)) -> Result<Set> {
         self.base.handed_over(bytes)?;
         self.base.work(1)?;
         Ok(if self.role.read_only {
             Err("this policy only looks at jobs: its manifest does not say `mutating`".into())
+        } else if is_current(this) {
+            Err("this is the job as it is; what it is to be is the draft".into())
         } else {
             complaint.map(|()| change(&mut self.role.draft.spec))
         })
     }
 
     /// Copies a text of the draft for the guest.
-    fn text(&mut self, get: impl FnOnce(&JobSpec) -> String) -> Result<String> {
-        let text = get(&self.role.draft.spec);
+    fn text(&mut self, this: &This, get: impl FnOnce(&JobSpec) -> String) -> Result<String> {
+        let text = get(self.spec(this));
         self.base.work(1 + text.len() as u64 / 1024)?;
         Ok(text)
     }
 }
 
 impl HostDraft for Call<DraftCall> {
-    fn name(&mut self, _: This) -> Result<String> {
-        self.text(|s| s.name.clone())
+    fn name(&mut self, this: This) -> Result<String> {
+        self.text(&this, |s| s.name.clone())
     }
 
-    fn queue(&mut self, _: This) -> Result<String> {
-        self.text(|s| s.queue.clone())
+    fn queue(&mut self, this: This) -> Result<String> {
+        self.text(&this, |s| s.queue.clone())
     }
 
-    fn set_queue(&mut self, _: This, name: String) -> Result<Set> {
-        self.set(name.len(), rules::name_or_none("the queue", &name), |s| s.queue = name)
+    fn set_queue(&mut self, this: This, name: String) -> Result<Set> {
+        self.set(&this, name.len(), rules::name_or_none("the queue", &name), |s| s.queue = name)
     }
 
-    fn account(&mut self, _: This) -> Result<String> {
-        self.text(|s| s.account.clone())
+    fn account(&mut self, this: This) -> Result<String> {
+        self.text(&this, |s| s.account.clone())
     }
 
-    fn set_account(&mut self, _: This, name: String) -> Result<Set> {
-        self.set(name.len(), rules::name_or_none("the account", &name), |s| s.account = name)
+    fn set_account(&mut self, this: This, name: String) -> Result<Set> {
+        self.set(&this, name.len(), rules::name_or_none("the account", &name), |s| s.account = name)
     }
 
-    fn qos(&mut self, _: This) -> Result<Option<String>> {
+    fn qos(&mut self, this: This) -> Result<Option<String>> {
         self.base.work(1)?;
-        Ok(self.spec().qos.clone())
+        Ok(self.spec(&this).qos.clone())
     }
 
-    fn comment(&mut self, _: This) -> Result<Option<String>> {
+    fn comment(&mut self, this: This) -> Result<Option<String>> {
         self.base.work(1)?;
-        Ok(self.spec().comment.clone())
+        Ok(self.spec(&this).comment.clone())
     }
 
-    fn set_comment(&mut self, _: This, text: Option<String>) -> Result<Set> {
+    fn set_comment(&mut self, this: This, text: Option<String>) -> Result<Set> {
         let bytes = text.as_ref().map_or(0, String::len);
-        self.set(bytes, rules::comment(text.as_deref()), |s| s.comment = text)
+        self.set(&this, bytes, rules::comment(text.as_deref()), |s| s.comment = text)
     }
 
-    fn time_limit(&mut self, _: This) -> Result<Option<i64>> {
-        Ok(self.spec().time_limit.map(|t| t.0))
+    fn time_limit(&mut self, this: This) -> Result<Option<i64>> {
+        Ok(self.spec(&this).time_limit.map(|t| t.0))
     }
 
-    fn set_time_limit(&mut self, _: This, limit: Option<i64>) -> Result<Set> {
+    fn set_time_limit(&mut self, this: This, limit: Option<i64>) -> Result<Set> {
         let limit = limit.map(Span);
-        self.set(0, rules::time_limit(limit), |s| s.time_limit = limit)
+        self.set(&this, 0, rules::time_limit(limit), |s| s.time_limit = limit)
     }
 
-    fn nodes_min(&mut self, _: This) -> Result<u32> {
-        Ok(self.request().nodes_min)
+    fn nodes_min(&mut self, this: This) -> Result<u32> {
+        Ok(self.request(&this).nodes_min)
     }
 
-    fn nodes_max(&mut self, _: This) -> Result<Option<u32>> {
-        Ok(self.request().nodes_max)
+    fn nodes_max(&mut self, this: This) -> Result<Option<u32>> {
+        Ok(self.request(&this).nodes_max)
     }
 
-    fn set_nodes(&mut self, _: This, min: u32, max: Option<u32>) -> Result<Set> {
-        self.set(0, rules::nodes(min, max), |s| (s.request.nodes_min, s.request.nodes_max) = (min, max))
+    fn set_nodes(&mut self, this: This, min: u32, max: Option<u32>) -> Result<Set> {
+        self.set(&this, 0, rules::nodes(min, max), |s| (s.request.nodes_min, s.request.nodes_max) = (min, max))
     }
 
-    fn tasks(&mut self, _: This) -> Result<u32> {
-        Ok(self.request().task_count())
+    fn tasks(&mut self, this: This) -> Result<u32> {
+        Ok(self.request(&this).task_count())
     }
 
-    fn set_tasks(&mut self, _: This, tasks: u32) -> Result<Set> {
-        self.set(0, rules::tasks(tasks), |s| s.request.tasks = Some(tasks))
+    fn set_tasks(&mut self, this: This, tasks: u32) -> Result<Set> {
+        self.set(&this, 0, rules::tasks(tasks), |s| s.request.tasks = Some(tasks))
     }
 
-    fn cpus_per_task(&mut self, _: This) -> Result<u32> {
-        Ok(self.request().cpus_per_task)
+    fn cpus_per_task(&mut self, this: This) -> Result<u32> {
+        Ok(self.request(&this).cpus_per_task)
     }
 
-    fn set_cpus_per_task(&mut self, _: This, cpus: u32) -> Result<Set> {
-        self.set(0, rules::cpus_per_task(cpus), |s| {
+    fn set_cpus_per_task(&mut self, this: This, cpus: u32) -> Result<Set> {
+        self.set(&this, 0, rules::cpus_per_task(cpus), |s| {
             (s.request.cpus_per_task, s.request.cpu_milli) = (cpus, None);
         })
     }
 
-    fn memory(&mut self, _: This) -> Result<Memory> {
-        Ok(match self.request().mem {
+    fn memory(&mut self, this: This) -> Result<Memory> {
+        Ok(match self.request(&this).mem {
             MemRequest::Unset => Memory::Unset,
             MemRequest::PerNode(mib) => Memory::PerNode(mib),
             MemRequest::PerCpu(mib) => Memory::PerCpu(mib),
         })
     }
 
-    fn set_memory(&mut self, _: This, memory: Memory) -> Result<Set> {
+    fn set_memory(&mut self, this: This, memory: Memory) -> Result<Set> {
         let mem = match memory {
             Memory::Unset => MemRequest::Unset,
             Memory::PerNode(mib) => MemRequest::PerNode(mib),
             Memory::PerCpu(mib) => MemRequest::PerCpu(mib),
-            Memory::Other(text) => return self.set(text.len(), Err(unknown("memory")), |_| {}),
+            Memory::Other(text) => return self.set(&this, text.len(), Err(unknown("memory")), |_| {}),
         };
-        self.set(0, rules::memory(mem), |s| s.request.mem = mem)
+        self.set(&this, 0, rules::memory(mem), |s| s.request.mem = mem)
     }
 
-    fn gpus(&mut self, _: This) -> Result<Gpus> {
-        Ok(match self.request().gpus {
+    fn gpus(&mut self, this: This) -> Result<Gpus> {
+        Ok(match self.request(&this).gpus {
             GpuRequest::None => Gpus::None,
             GpuRequest::PerNode(n) => Gpus::PerNode(n),
             GpuRequest::PerTask(n) => Gpus::PerTask(n),
@@ -142,12 +150,13 @@ impl HostDraft for Call<DraftCall> {
         })
     }
 
-    fn gpu_types(&mut self, _: This) -> Result<Vec<String>> {
-        self.base.work(1 + self.request().gpu_types.len() as u64)?;
-        Ok(self.request().gpu_types.clone())
+    fn gpu_types(&mut self, this: This) -> Result<Vec<String>> {
+        let types = self.request(&this).gpu_types.clone();
+        self.base.work(1 + types.len() as u64)?;
+        Ok(types)
     }
 
-    fn set_gpus(&mut self, _: This, gpus: Gpus, types: Vec<String>) -> Result<Set> {
+    fn set_gpus(&mut self, this: This, gpus: Gpus, types: Vec<String>) -> Result<Set> {
         let bytes: usize = types.iter().map(|t| t.len() + size_of::<String>()).sum();
         let gpus = match gpus {
             Gpus::None => GpuRequest::None,
@@ -155,68 +164,81 @@ impl HostDraft for Call<DraftCall> {
             Gpus::PerTask(n) => GpuRequest::PerTask(n),
             Gpus::Total(n) => GpuRequest::Total(n),
             Gpus::Share(n) => GpuRequest::Share(n),
-            Gpus::Other(text) => return self.set(bytes + text.len(), Err(unknown("GPUs")), |_| {}),
+            Gpus::Other(text) => return self.set(&this, bytes + text.len(), Err(unknown("GPUs")), |_| {}),
         };
         let complaint = rules::gpus(gpus, &types);
-        self.set(bytes, complaint, |s| {
+        self.set(&this, bytes, complaint, |s| {
             s.request.gpus = gpus;
             s.request.set_gpu_types(types);
         })
     }
 
-    fn features(&mut self, _: This) -> Result<Vec<String>> {
-        let features = &self.role.draft.spec.request.features;
+    fn features(&mut self, this: This) -> Result<Vec<String>> {
+        let features = self.request(&this).features.clone();
         self.base.work(1 + features.len() as u64)?;
-        Ok(features.clone())
+        Ok(features)
     }
 
-    fn set_features(&mut self, _: This, features: Vec<String>) -> Result<Set> {
+    fn set_features(&mut self, this: This, features: Vec<String>) -> Result<Set> {
         let bytes = features.iter().map(|f| f.len() + size_of::<String>()).sum();
-        self.set(bytes, rules::features(&features), |s| s.request.features = features)
+        self.set(&this, bytes, rules::features(&features), |s| s.request.features = features)
     }
 
-    fn exclusive(&mut self, _: This) -> Result<bool> {
-        Ok(self.request().exclusive)
+    fn constraint(&mut self, this: This) -> Result<Option<String>> {
+        self.base.work(1)?;
+        Ok(self.request(&this).constraint.as_ref().map(ToString::to_string))
     }
 
-    fn set_exclusive(&mut self, _: This, exclusive: bool) -> Result<Set> {
-        self.set(0, Ok(()), |s| s.request.exclusive = exclusive)
+    fn set_constraint(&mut self, this: This, text: Option<String>) -> Result<Set> {
+        let bytes = text.as_ref().map_or(0, String::len);
+        match rules::constraint(text.as_deref()) {
+            Ok(constraint) => self.set(&this, bytes, Ok(()), |s| s.request.constraint = constraint),
+            Err(why) => self.set(&this, bytes, Err(why), |_| {}),
+        }
     }
 
-    fn nice(&mut self, _: This) -> Result<i64> {
-        Ok(self.spec().nice)
+    fn exclusive(&mut self, this: This) -> Result<bool> {
+        Ok(self.request(&this).exclusive)
     }
 
-    fn set_nice(&mut self, _: This, nice: i64) -> Result<Set> {
-        self.set(0, rules::nice(nice), |s| s.nice = nice)
+    fn set_exclusive(&mut self, this: This, exclusive: bool) -> Result<Set> {
+        self.set(&this, 0, Ok(()), |s| s.request.exclusive = exclusive)
     }
 
-    fn hold(&mut self, _: This) -> Result<bool> {
-        Ok(self.spec().hold)
+    fn nice(&mut self, this: This) -> Result<i64> {
+        Ok(self.spec(&this).nice)
     }
 
-    fn set_hold(&mut self, _: This, hold: bool) -> Result<Set> {
-        self.set(0, Ok(()), |s| s.hold = hold)
+    fn set_nice(&mut self, this: This, nice: i64) -> Result<Set> {
+        self.set(&this, 0, rules::nice(nice), |s| s.nice = nice)
     }
 
-    fn requeue(&mut self, _: This) -> Result<Option<bool>> {
-        Ok(self.spec().requeue)
+    fn hold(&mut self, this: This) -> Result<bool> {
+        Ok(self.spec(&this).hold)
     }
 
-    fn set_requeue(&mut self, _: This, requeue: Option<bool>) -> Result<Set> {
-        self.set(0, Ok(()), |s| s.requeue = requeue)
+    fn set_hold(&mut self, this: This, hold: bool) -> Result<Set> {
+        self.set(&this, 0, Ok(()), |s| s.hold = hold)
     }
 
-    fn elements(&mut self, _: This) -> Result<u32> {
-        Ok(self.spec().count())
+    fn requeue(&mut self, this: This) -> Result<Option<bool>> {
+        Ok(self.spec(&this).requeue)
     }
 
-    fn work_dir(&mut self, _: This) -> Result<String> {
-        self.text(|s| s.work_dir.clone())
+    fn set_requeue(&mut self, this: This, requeue: Option<bool>) -> Result<Set> {
+        self.set(&this, 0, Ok(()), |s| s.requeue = requeue)
     }
 
-    fn has_script(&mut self, _: This) -> Result<bool> {
-        Ok(matches!(self.spec().payload, Payload::Script { .. }))
+    fn elements(&mut self, this: This) -> Result<u32> {
+        Ok(self.spec(&this).count())
+    }
+
+    fn work_dir(&mut self, this: This) -> Result<String> {
+        self.text(&this, |s| s.work_dir.clone())
+    }
+
+    fn has_script(&mut self, this: This) -> Result<bool> {
+        Ok(matches!(self.spec(&this).payload, Payload::Script { .. }))
     }
 
     fn script(&mut self, _: This) -> Result<Option<Vec<u8>>> {
@@ -235,20 +257,30 @@ impl HostDraft for Call<DraftCall> {
         Ok(found.filter(|_| !name.is_empty()).map(|value| String::from_utf8_lossy(value).into_owned()))
     }
 
-    fn total(&mut self, _: This) -> Result<Vec<Amount>> {
+    fn total(&mut self, this: This) -> Result<Vec<Amount>> {
         self.base.work(1)?;
-        Ok(self.request().total().iter().map(|(id, value)| Amount { id: id.0, value }).collect())
+        Ok(self.request(&this).total().iter().map(|(id, value)| Amount { id: id.0, value }).collect())
     }
 
     fn current(&mut self, _: This) -> Result<Option<This>> {
-        Ok(None)
+        Ok(self.role.current.is_some().then(|| Resource::new_own(CURRENT)))
     }
 
-    fn never_runs(&mut self, _: This) -> Result<Option<String>> {
+    fn owner(&mut self, this: This) -> Result<u32> {
+        Ok(self.spec(&this).owner.uid.0)
+    }
+
+    fn never_runs(&mut self, this: This) -> Result<Option<String>> {
         let cluster = self.role.cluster.clone();
         // There are at most as many kinds of nodes as nodes.
         self.base.work(1 + cluster.state.nodes.len() as u64)?;
-        let why = (cluster.never_runs)(&cluster.state, &self.role.draft);
+        let why = match is_current(&this) {
+            false => (cluster.never_runs)(&cluster.state, &self.role.draft),
+            true => {
+                let spec = self.spec(&this).clone();
+                (cluster.never_runs)(&cluster.state, &Draft { spec, blobs: Blobs::default() })
+            }
+        };
         Ok(why.map(|mut text| {
             crate::fault::truncate(&mut text, limits::TEXT_BYTES);
             text

@@ -14,19 +14,26 @@ use crate::check;
 use crate::fault::Failure;
 use crate::imports;
 use crate::loaded::Common;
-use ephor_core::roles::{Admission, ClusterView, Verdict};
+use ephor_core::roles::{Admission, ClusterView, Intent, Verdict};
 use ephor_core::{Fault, State};
 use ephor_model::{Blobs, Draft, Identity, JobSpec, Payload, Timestamp};
 use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
 use wasmtime::{Engine, Result as WasmResult};
 
-/// The one draft of a call; its content is in the store.
+/// A job of a call: the draft, or the job as it is; their content is in the store.
 pub struct DraftHandle;
+
+/// Number of the draft among the handles.
+const DRAFT: u32 = 0;
+/// Number of the job as it is.
+const CURRENT: u32 = 1;
 
 /// This role's part of a store.
 pub(crate) struct DraftCall {
     draft: Draft,
+    /// The job as it is, where it is to be changed.
+    current: Option<Arc<JobSpec>>,
     cluster: Arc<ClusterView>,
     read_only: bool,
 }
@@ -36,7 +43,8 @@ impl DraftCall {
     pub(crate) fn empty() -> Self {
         let spec = JobSpec::new("", Payload::Argv(Vec::new()));
         let cluster = ClusterView { state: State::default(), never_runs: Box::new(|_, _| None) };
-        Self { draft: Draft { spec, blobs: Blobs::default() }, cluster: Arc::new(cluster), read_only: true }
+        let draft = Draft { spec, blobs: Blobs::default() };
+        Self { draft, current: None, cluster: Arc::new(cluster), read_only: true }
     }
 }
 
@@ -66,22 +74,26 @@ impl Admission for Policy {
         &self,
         now: Timestamp,
         who: &Identity,
+        intent: &Intent,
         draft: Draft,
         cluster: &Arc<ClusterView>,
     ) -> Result<Verdict, Fault> {
         let who = identity(who);
+        let (asked, current) = match intent {
+            Intent::Submit => (wit::Intent::Submit, None),
+            Intent::Modify(current) => (wit::Intent::Modify, Some(current.clone())),
+        };
         let plan = Plan {
             size: Size { jobs: 1, nodes: cluster.state.nodes.len() as u64 },
             state: Some(cluster.state.clone()),
             now: Some(now),
-            role: DraftCall { draft, cluster: cluster.clone(), read_only: !self.mutating() },
+            role: DraftCall { draft, current, cluster: cluster.clone(), read_only: !self.mutating() },
         };
         let (role, decision) = call::run(&self.common, plan, |store| {
             let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
             let guest = policy.ephor_admission_admission();
-            let draft = Resource::new_borrow(0);
-            let verdict =
-                guest.call_admit(&mut *store, now.0, &who, wit::Intent::Submit, draft).map_err(Failure::Call)?;
+            let draft = Resource::new_borrow(DRAFT);
+            let verdict = guest.call_admit(&mut *store, now.0, &who, asked, draft).map_err(Failure::Call)?;
             match verdict {
                 wit::Verdict::Refuse(text) if text.trim().is_empty() => Err(check::bad("it refused without a reason")),
                 wit::Verdict::Refuse(text) => check::text("the refusal", text).map(Decision::Refuse),

@@ -2,7 +2,7 @@
 
 use crate::bounds;
 use crate::check::name_complaint;
-use ephor_model::{GpuRequest, JobSpec, MemRequest, Span, limits};
+use ephor_model::{Constraint, GpuRequest, JobSpec, MemRequest, Span, limits};
 
 /// What stands behind the thing that it is about: `the queue` + `is empty`.
 type Complaint = Result<(), String>;
@@ -95,6 +95,18 @@ pub fn features(features: &[String]) -> Complaint {
     features.iter().try_for_each(|f| name("a feature", f))
 }
 
+/// A constraint beyond features that all nodes must have.
+pub fn constraint(text: Option<&str>) -> Result<Option<Constraint>, String> {
+    let Some(text) = text else { return Ok(None) };
+    if text.len() > limits::TEXT_BYTES {
+        return Err(format!("the constraint has {} bytes; at most {} are taken", text.len(), limits::TEXT_BYTES));
+    }
+    match Constraint::parse(text)? {
+        (features, constraint) if features.is_empty() => Ok(constraint),
+        (features, _) => Err(format!("{} is set as a feature that all nodes must have", features.join("&"))),
+    }
+}
+
 pub fn nice(nice: i64) -> Complaint {
     if (-limits::NICE..=limits::NICE).contains(&nice) {
         return Ok(());
@@ -120,6 +132,9 @@ pub fn whole(spec: &JobSpec) -> Complaint {
     if request.nodes_min < u32::try_from(request.node_list.len()).unwrap_or(u32::MAX) {
         let (min, named) = (request.nodes_min, request.node_list.len());
         return Err(format!("needs {min} nodes, and its user named {named} of them"));
+    }
+    if let Some(why) = request.contradiction() {
+        return Err(having(why));
     }
     match request.total().iter().find(|(_, n)| *n > limits::AMOUNT) {
         Some((id, n)) => {

@@ -6,7 +6,7 @@ use crate::bounds;
 use crate::call::Call;
 use ephor_core::FaultKind;
 use ephor_core::cycle::{CycleRefusal, CycleSlot};
-use ephor_model::{NodeId, ResourceId};
+use ephor_model::{NodeId, ResourceId, Topology};
 use ephor_placement::Placing;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -63,14 +63,18 @@ impl HostPlacing for Call<CycleCall> {
         Ok(())
     }
 
-    fn require_level(&mut self, _: How, level: String) -> Result<Set> {
+    fn require_level(&mut self, how: How, level: String) -> Result<Set> {
         self.base.handed_over(level.len())?;
-        Ok(not_yet())
+        let read = Topology::read(&level, true).map_err(Refusal::Other);
+        let placing = self.base.table.get_mut(&how)?;
+        Ok(read.map(|topology| placing.require_level = Some(topology.level)))
     }
 
-    fn prefer_level(&mut self, _: How, level: String) -> Result<Set> {
+    fn prefer_level(&mut self, how: How, level: String) -> Result<Set> {
         self.base.handed_over(level.len())?;
-        Ok(not_yet())
+        let read = Topology::read(&level, false).map_err(Refusal::Other);
+        let placing = self.base.table.get_mut(&how)?;
+        Ok(read.map(|topology| placing.prefer_level = Some(topology.level)))
     }
 
     fn rank_nodes(&mut self, how: How, rows: Vec<u32>) -> Result<Set> {
@@ -156,6 +160,9 @@ mod tests {
         assert!(call.only_nodes(borrowed(), vec![1]).unwrap().is_ok());
         assert!(matches!(call.only_nodes(borrowed(), vec![0, 2]).unwrap(), Err(Refusal::Other(_))));
         assert!(matches!(call.may_claim(borrowed(), true).unwrap(), Err(Refusal::Other(text)) if text == "not yet"));
+        assert!(call.require_level(borrowed(), "rack".into()).unwrap().is_ok());
+        assert!(call.prefer_level(borrowed(), "switch".into()).unwrap().is_ok());
+        assert!(matches!(call.require_level(borrowed(), "a=b".into()).unwrap(), Err(Refusal::Other(_))));
         let placing = call.base.table.get(&how).unwrap();
         let node = |row| call.role.cycle.node_id(row).unwrap();
         let wanted = Placing {
@@ -163,6 +170,8 @@ mod tests {
             spread: vec![ResourceId::CPU],
             rank: vec![node(1), node(0)],
             only: Some(vec![node(1)]),
+            require_level: Some("rack".into()),
+            prefer_level: Some("switch".into()),
         };
         assert_eq!(*placing, wanted);
         HostPlacing::drop(&mut call, how).unwrap();

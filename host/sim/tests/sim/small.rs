@@ -4,10 +4,11 @@ use crate::common::native::{Easy, EasyByWindow, Idle};
 use crate::common::{run, seconds, workload};
 use ephor_core::Event;
 use ephor_core::scheduler::FirstComeFirstServed;
-use ephor_model::JobState;
+use ephor_model::{JobState, Timestamp};
 use ephor_sim::policies::Policies;
 use ephor_sim::report::{Heading, Report};
 use ephor_sim::workload::Estimates;
+use std::sync::Arc;
 
 /// Four processors. Job 2 cannot start before job 1 ends at 10; job 3 fits beside job 1 and ends by then; job 4 would
 /// delay job 2; job 5 fits only when job 3 is gone.
@@ -37,6 +38,17 @@ fn a_job_may_use_what_the_promise_leaves_over() {
     let jobs = [(0, 10, 3, 10), (1, 5, 3, 5), (2, 50, 1, 50)];
     let (outcome, _) = run(&workload(&jobs, 4, Estimates::Max), 4, &mut Policies::native(Easy));
     assert_eq!(seconds(&outcome), [Some(0), Some(10), Some(2)]);
+}
+
+#[test]
+fn a_job_past_its_deadline_ends_unstarted_when_it_can_no_longer_end_in_time() {
+    let jobs = [(0, 10, 4, 10), (1, 5, 4, 5), (2, 5, 4, 5)];
+    let mut workload = workload(&jobs, 4, Estimates::Max);
+    Arc::make_mut(&mut workload.jobs[1].spec).deadline = Some(Timestamp(14_000));
+    let (outcome, recorder) = run(&workload, 4, &mut Policies::native(FirstComeFirstServed));
+    assert_eq!(seconds(&outcome), [Some(0), None, Some(10)]);
+    let passed = recorder.log.iter().find(|s| matches!(s.event, Event::DeadlinePassed { .. })).unwrap();
+    assert_eq!(passed.at, Timestamp(9_001));
 }
 
 #[test]

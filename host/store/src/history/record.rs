@@ -89,6 +89,8 @@ pub struct HistoryJob {
     pub dependencies: Vec<Dependency>,
     /// Whether one of them was enough.
     pub dependency_any: bool,
+    /// When it had to have ended.
+    pub deadline: Option<Timestamp>,
 }
 
 impl HistoryJob {
@@ -146,6 +148,7 @@ impl HistoryJob {
             comment: spec.comment.clone(),
             dependencies: spec.dependencies.clone(),
             dependency_any: spec.dependency_any,
+            deadline: spec.deadline,
         })
     }
 

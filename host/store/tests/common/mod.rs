@@ -77,7 +77,7 @@ impl Cluster {
             && let Some(other) = known.get(a as usize % known.len().max(1))
         {
             let kind = DependencyKind::NAMES[a as usize % 4].0;
-            spec.dependencies.push(Dependency { kind, job: *other });
+            spec.dependencies.push(Dependency::on(kind, *other));
         }
         let command = Command::Submit {
             spec: Arc::new(spec),

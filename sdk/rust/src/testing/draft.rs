@@ -38,6 +38,8 @@ pub struct JobValues {
     pub gpu_types: Vec<String>,
     /// Features of its nodes.
     pub features: Vec<String>,
+    /// What is demanded of features beyond them.
+    pub constraint: Option<String>,
     /// Whether it shares its nodes with no other job.
     pub exclusive: bool,
     /// How far it steps back.
@@ -58,6 +60,8 @@ pub struct JobValues {
     pub never_runs: Option<String>,
     /// The environment.
     pub environment: BTreeMap<String, String>,
+    /// User id that it runs as.
+    pub owner: u32,
 }
 
 impl Default for JobValues {
@@ -77,6 +81,7 @@ impl Default for JobValues {
             gpus: Gpus::None,
             gpu_types: Vec::new(),
             features: Vec::new(),
+            constraint: None,
             exclusive: false,
             nice: 0,
             hold: false,
@@ -87,6 +92,7 @@ impl Default for JobValues {
             total: Vec::new(),
             never_runs: None,
             environment: BTreeMap::new(),
+            owner: 1000,
         }
     }
 }
@@ -196,6 +202,12 @@ impl Draft for FakeDraft {
     fn set_features(&self, features: &[String]) -> Result<(), String> {
         self.set(|job| job.features = features.to_vec())
     }
+    fn constraint(&self) -> Option<String> {
+        self.values.borrow().constraint.clone()
+    }
+    fn set_constraint(&self, text: Option<&str>) -> Result<(), String> {
+        self.set(|job| job.constraint = text.map(str::to_owned))
+    }
     fn exclusive(&self) -> bool {
         self.values.borrow().exclusive
     }
@@ -240,6 +252,9 @@ impl Draft for FakeDraft {
     }
     fn current(&self) -> Option<Self> {
         self.current.clone().map(Self::new)
+    }
+    fn owner(&self) -> u32 {
+        self.values.borrow().owner
     }
     fn never_runs(&self) -> Option<String> {
         self.values.borrow().never_runs.clone()
