@@ -148,7 +148,7 @@ async fn changes_pass_admission_and_are_made_whole_or_not_at_all() {
 async fn a_deadline_ends_what_waits_without_being_asked() {
     let cluster = Cluster::start().await;
     let mut user = cluster.user();
-    let deadline = cluster.controller.services.handle.now().0 + 1_300;
+    let deadline = cluster.controller.services.handle.now().0 + 6_000;
     let request = v1::SubmitRequest { time_limit: Some(1_000), deadline: Some(deadline), ..submission() };
     let job = user.submit(request).await.unwrap().into_inner().job;
     let query =
@@ -161,7 +161,7 @@ async fn a_deadline_ends_what_waits_without_being_asked() {
         }
     };
     assert_eq!((state.state.as_str(), state.reason.as_str()), ("DEADLINE", "DeadLine"));
-    assert!(state.ended.unwrap() > deadline - 1_000);
+    assert!(state.ended.unwrap() > deadline - 1_000 && state.started.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]

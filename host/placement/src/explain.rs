@@ -147,7 +147,7 @@ impl Cluster {
     }
 
     /// Whether there is room, told from what the nodes are alike in. False may mean that it takes a closer look: where
-    /// nodes are named, or tasks and GPUs are both asked for in all.
+    /// nodes are named or have to go together, or tasks and GPUs are both asked for in all.
     fn enough_when_empty(&self, class: &Class, demand: &Demand) -> bool {
         let request = &class.need.request;
         let gpus = u64::from(demand.gpus_in_all);
@@ -156,7 +156,8 @@ impl Cluster {
             Goal::Sum(tasks) => (|fit| fit.tasks, u64::from(tasks)),
         };
         let two_sums = gpus > 0 && matches!(demand.goal, Goal::Sum(_));
-        if two_sums || !request.node_list.is_empty() || !request.exclude.is_empty() {
+        let together = class.has_groups() || request.topology.as_ref().is_some_and(|topology| topology.required);
+        if two_sums || together || !request.node_list.is_empty() || !request.exclude.is_empty() {
             return false;
         }
         let alike = class.empty.iter().zip(&self.node_classes);

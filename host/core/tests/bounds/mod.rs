@@ -4,7 +4,7 @@ use crate::support::{TestJob, World};
 use ephor_core::command::{NodeChoice, Objects, ReservationWish};
 use ephor_core::{Command, Job, pools};
 use ephor_model::{
-    Account, Allocation, JobId, Licence, Owner, Qos, Reservation, ResourceId, Span, Timestamp, Uid, UseLimits, User,
+    Account, Allocation, JobId, Licence, Owner, Qos, Reservation, ResourceId, Timestamp, Uid, UseLimits, User,
 };
 
 /// Limits that stay as they are, so that they may never be passed.
