@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 /// The score of a node without room.
 const NO_ROOM: i64 = i64::MAX;
-/// Scores that are kept: 32 MiB.
-const KEPT: usize = 4_000_000;
+/// Scores that are kept: 16 MiB.
+const KEPT: usize = 2_000_000;
 
 /// The nodes, with the scores that classes of requests have on them.
 #[derive(Debug)]

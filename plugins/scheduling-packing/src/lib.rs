@@ -18,7 +18,7 @@ mod view;
 
 use classes::Classes;
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope};
+use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope, lift_promises};
 use view::View;
 
 pub use config::Config;
@@ -31,7 +31,7 @@ const TRIES: u32 = 4;
 const WITHOUT_START: u32 = 8;
 /// Instructions that may go into choosing nodes: for each pending job, each node, and in any case. The rest of the fuel
 /// that the manifest asks for is for everything else.
-const EFFORT: (u64, u64, u64) = (70_000, 10_000, 10_000_000);
+const EFFORT: (u64, u64, u64) = (70_000, 60_000, 10_000_000);
 
 /// The policy.
 pub struct Packing;
@@ -40,9 +40,13 @@ impl Scheduling for Packing {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        // Those that lasted from another policy would be in everybody's way.
+        if lift_promises(cycle).is_err() {
+            return;
+        }
         let mut classes = Classes::default();
-        // Without a view of the nodes, or with work that is nearly over, jobs start in plain order.
-        let view = View::read(cycle, &mut classes, config).ok();
+        // Without a view of the nodes jobs start in plain order.
+        let view = View::read(cycle, &mut classes, config).ok().flatten();
         let rows = |table| cycle.rows(table).map_or(0, u64::from);
         let (each_job, each_node, base) = EFFORT;
         let mut plan = Plan {
@@ -169,7 +173,8 @@ impl<C: Cycle> Plan<'_, C> {
     /// What an answer means; `None`: this cycle is over.
     fn tried(&self, job: Row, outcome: &Result<Outcome, Refusal>) -> Option<Tried> {
         match outcome {
-            Ok(Outcome::Started | Outcome::Claimed | Outcome::Reserved(_)) => Some(Tried::Started),
+            Ok(Outcome::Started | Outcome::Claimed) => Some(Tried::Started),
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Refused(why)) | Err(why) => match why {
                 Refusal::NotNow(_) => Some(Tried::Waits),
                 // It waits for a limit or a licence: no room is to be kept for it, and it stands in nobody's way.
@@ -182,6 +187,7 @@ impl<C: Cycle> Plan<'_, C> {
                 Refusal::Other(_) => Some(Tried::PassedOver),
                 Refusal::Budget => None,
             },
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Untried) => None,
         }
     }

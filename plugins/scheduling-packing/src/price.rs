@@ -7,13 +7,17 @@
 
 use crate::node::Node;
 use crate::request::Request;
-use crate::typical::Typical;
+use crate::typical::{Typical, coarse};
 use std::collections::BTreeMap;
 
 /// Price units of one whole GPU.
 pub const GPU: i64 = 1_000_000;
-/// Rounds of prices.
-const ROUNDS: i64 = 200;
+/// Most rounds of prices.
+const ROUNDS: usize = 200;
+/// Rounds that make prices worth having.
+const FEWEST_ROUNDS: usize = 20;
+/// Looks at a request on a type of node, over all rounds: about 30 million instructions.
+const LOOKS: usize = 500_000;
 /// The first step: a price moves by so much where a resource is asked for twice over.
 const STEP: i64 = GPU * 3 / 20;
 /// Cores that are worth about one GPU where nothing is scarce, in thousandths: for steps and values of plain requests.
@@ -28,7 +32,7 @@ const ONE: i64 = 1 << 16;
 /// The three things that are priced.
 type Amounts = [i64; 3];
 
-/// Nodes of one make, as if they were empty.
+/// Nodes of about the same make, as if they were empty.
 #[derive(Clone, Debug)]
 struct Type {
     /// One of them.
@@ -56,9 +60,11 @@ impl Prices {
             return prices;
         }
         let choices: Vec<Choice> = typical.iter().map(|t| prices.choice(t, capacity, demand)).collect();
-        for round in 0..ROUNDS {
+        let looks: usize = choices.iter().map(|choice| choice.types.len()).sum();
+        let rounds = ROUNDS.min(LOOKS / looks.max(1));
+        for round in 0..if rounds < FEWEST_ROUNDS { 0 } else { rounds } {
             let loads = prices.loads(&choices, capacity);
-            let step = STEP * 20 / (20 + round);
+            let step = STEP * 20 / (20 + round as i64);
             prices.types.iter_mut().zip(&loads).for_each(|(of, load)| of.adjust(load, step));
         }
         prices
@@ -75,7 +81,7 @@ impl Prices {
         let mut of_node = Vec::with_capacity(nodes.len());
         for node in nodes {
             let kinds = node.devices.iter().map(|d| d.kind).collect();
-            let at = *known.entry((node.all_cpu, node.all_mem, kinds)).or_insert_with(|| {
+            let at = *known.entry((coarse(node.all_cpu), coarse(node.all_mem), kinds)).or_insert_with(|| {
                 let mut empty = node.clone();
                 (empty.cpu, empty.mem) = (node.all_cpu, node.all_mem);
                 empty.devices.iter_mut().for_each(|d| d.free = crate::node::WHOLE);

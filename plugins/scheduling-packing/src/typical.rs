@@ -52,7 +52,7 @@ pub fn typical(requests: impl IntoIterator<Item = (Request, i64)>, most: usize) 
 }
 
 /// A number as far as its three highest binary digits tell.
-fn coarse(n: i64) -> i64 {
+pub fn coarse(n: i64) -> i64 {
     let digits = 64 - n.max(0).leading_zeros();
     n >> digits.saturating_sub(3) << digits.saturating_sub(3)
 }

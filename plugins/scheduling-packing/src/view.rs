@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 /// Jobs and attempts that are looked at to learn what is typical, of each so many.
 const SAMPLE: u32 = 10_000;
 /// Typical requests that prices are made with.
-const FOR_PRICES: usize = 256;
+const FOR_PRICES: usize = 128;
+/// Nodes that are followed at most: their columns have to fit in the memory of a policy.
+const NODES: u32 = 20_000;
 
 /// The nodes as this policy follows them.
 pub struct View {
@@ -26,15 +28,18 @@ pub struct View {
 }
 
 impl View {
-    /// Reads the nodes, and learns from what waits and runs.
-    pub fn read<C: Cycle>(cycle: &C, classes: &mut Classes, config: &Config) -> Result<Self, Refusal> {
+    /// Reads the nodes, and learns from what waits and runs; `None`: there are too many nodes.
+    pub fn read<C: Cycle>(cycle: &C, classes: &mut Classes, config: &Config) -> Result<Option<Self>, Refusal> {
+        if cycle.rows("nodes")? > NODES {
+            return Ok(None);
+        }
         let mix = mix(cycle, classes)?;
         let (nodes, devices) = nodes(cycle)?;
         let prices = Prices::of(&nodes, &typical(mix.iter().copied(), FOR_PRICES));
         // Which kinds will do is a matter of prices; fragments are about size.
         let sizes = mix.into_iter().map(|(request, count)| (Request { kinds: Kinds::ANY, ..request }, count));
         let scores = Scores::new(prices, &typical(sizes, config.typical), config.scarcity, config.balance);
-        Ok(Self { fleet: Fleet::new(nodes, scores), devices })
+        Ok(Some(Self { fleet: Fleet::new(nodes, scores), devices }))
     }
 
     /// Follows what became of a node.

@@ -21,6 +21,7 @@ use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, ReservationNo, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
+use imbl::{OrdMap, Vector};
 use plan::{Change, Planned};
 use promises::{Held, Numbered};
 use refusals::Refusals;
@@ -61,13 +62,13 @@ pub struct Cycle {
     planned: Vec<Planned>,
     started_of: BTreeMap<JobId, u32>,
     /// By number, as the policy knows them.
-    reservations: Vec<Numbered>,
+    reservations: Vector<Numbered>,
     /// Numbers of the promises that have one.
-    numbers: BTreeMap<JobId, u32>,
+    numbers: OrdMap<JobId, u32>,
     /// Whether all promises have a number.
     listed: bool,
     /// Promises that this cycle gave, moved or (`None`) ended.
-    promised: BTreeMap<JobId, Option<Held>>,
+    promised: OrdMap<JobId, Option<Held>>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u32,
     next_group: u32,
@@ -81,6 +82,16 @@ pub struct Cycle {
     book: Book,
     /// What keeps the nodes of reservations free at this moment of the cycle.
     set_aside: BTreeMap<ReservationNo, ReservationId>,
+}
+
+/// What it takes to place a pending job.
+#[derive(Clone, Copy)]
+struct Wanted {
+    job: JobId,
+    class: ClassId,
+    limit: Span,
+    throttle: Option<(JobId, u32)>,
+    inside: Option<ReservationNo>,
 }
 
 impl Cycle {
@@ -116,10 +127,10 @@ impl Cycle {
             gone: BTreeSet::new(),
             planned: Vec::new(),
             started_of: BTreeMap::new(),
-            reservations: Vec::new(),
-            numbers: BTreeMap::new(),
+            reservations: Vector::new(),
+            numbers: OrdMap::new(),
             listed: false,
-            promised: BTreeMap::new(),
+            promised: OrdMap::new(),
             savepoints: Vec::new(),
             next_savepoint: 0,
             next_group: 0,
@@ -291,15 +302,21 @@ impl Cycle {
         outcomes
     }
 
-    fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
+    /// What it takes to place a job; one unit.
+    fn wanted(&mut self, job: JobId) -> Result<Wanted, CycleRefusal> {
         if self.gone.contains(&job) {
             return Err(CycleRefusal::Other("this cycle has started or held that job already".into()));
         }
         self.spend(1)?;
-        let Some(pending) = self.replica.pending(job) else {
-            return Err(CycleRefusal::Other("that job is not pending".into()));
-        };
-        let (class, limit, throttle, inside) = (pending.class, pending.limit, pending.throttle, pending.inside);
+        match self.replica.pending(job) {
+            Some(p) => Ok(Wanted { job, class: p.class, limit: p.limit, throttle: p.throttle, inside: p.inside }),
+            None => Err(CycleRefusal::Other("that job is not pending".into())),
+        }
+    }
+
+    fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
+        let wanted = self.wanted(job)?;
+        let Wanted { class, limit, throttle, inside, .. } = wanted;
         if let Some((array, most)) = throttle {
             self.below_throttle(array, most, 0)?;
         }
@@ -307,7 +324,7 @@ impl Cycle {
         self.pools_with_room(job)?;
         if let Some(no) = inside {
             let allocation = self.start_inside(job, no, class, limit, how)?;
-            self.note_start(job, throttle.map(|(array, _)| array), allocation);
+            self.note_start(&wanted, allocation);
             return Ok(Outcome::Started);
         }
         let anywhere = *how == Placing::default();
@@ -326,7 +343,7 @@ impl Cycle {
                 if own {
                     self.own_is_over(job);
                 }
-                self.note_start(job, throttle.map(|(array, _)| array), allocation);
+                self.note_start(&wanted, allocation);
                 Ok(Outcome::Started)
             }
             Err(no_fit) if own => {
@@ -359,13 +376,13 @@ impl Cycle {
     }
 
     /// Writes down that this cycle starts a job.
-    fn note_start(&mut self, job: JobId, array: Option<JobId>, allocation: Arc<Allocation>) {
-        self.gone.insert(job);
-        if let Some(array) = array {
+    fn note_start(&mut self, wanted: &Wanted, allocation: Arc<Allocation>) {
+        self.gone.insert(wanted.job);
+        if let Some((array, _)) = wanted.throttle {
             *self.started_of.entry(array).or_default() += 1;
         }
-        self.plan(job, Change::Start(allocation));
-        self.notes.remove(&job);
+        self.plan(wanted.job, Change::Start(allocation));
+        self.notes.remove(&wanted.job);
     }
 
     /// The earliest time at which a job could start and run to its limit.

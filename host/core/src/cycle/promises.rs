@@ -1,12 +1,12 @@
 //! Capacity that is kept for later: for this cycle only, or promised until the job starts.
 
 use super::plan::Change;
-use super::{Cycle, CycleRefusal, CycleSlot, Keep, Outcome};
+use super::{Cycle, CycleRefusal, CycleSlot, Keep, Outcome, Wanted};
 use crate::promise::LiftCause;
 use crate::records::Job;
 use crate::reservations;
 use ephor_model::{Allocation, JobId, ReasonCode, Span, Timestamp, limits};
-use ephor_placement::{ClassId, NoFit, Placing, ReservationId, Slot};
+use ephor_placement::{NoFit, Placing, ReservationId, Slot};
 use std::sync::Arc;
 
 /// What is kept for a job.
@@ -27,15 +27,6 @@ pub(super) enum Numbered {
     Promise(JobId),
     /// Given up.
     Lifted,
-}
-
-/// What is needed to place a pending job.
-#[derive(Clone, Copy)]
-struct Wanted {
-    job: JobId,
-    class: ClassId,
-    limit: Span,
-    array: Option<JobId>,
 }
 
 impl Held {
@@ -177,16 +168,9 @@ impl Cycle {
         anew: bool,
     ) -> Result<Outcome, CycleRefusal> {
         let job = self.job(row)?;
-        if self.gone.contains(&job) {
-            return Err(CycleRefusal::Other("this cycle has started or held that job already".into()));
-        }
-        self.spend(1)?;
-        let Some(pending) = self.replica.pending(job) else {
-            return Err(CycleRefusal::Other("that job is not pending".into()));
-        };
-        let (class, limit, throttle, inside) = (pending.class, pending.limit, pending.throttle, pending.inside);
+        let wanted = self.wanted(job)?;
         // Nothing is promised to a job that waits for a limit, a licence or its reservation.
-        if inside.is_some() {
+        if wanted.inside.is_some() {
             return self.try_start(row, None, how);
         }
         if let Err(full) = self.pools_with_room(job) {
@@ -197,9 +181,8 @@ impl Cycle {
         if let Some(own) = own.as_ref().filter(|own| !anew && own.start > self.now) {
             return Ok(Outcome::Reserved(own.start));
         }
-        let wanted = Wanted { job, class, limit, array: throttle.map(|(array, _)| array) };
         let mark = self.replica.cluster.savepoint();
-        let placed = match throttle {
+        let placed = match wanted.throttle {
             Some((array, most)) => self.below_throttle(array, most, self.promised_elements(array, job)),
             None => Ok(()),
         };
@@ -216,12 +199,12 @@ impl Cycle {
 
     /// Places a job that has no promise.
     fn place(&mut self, wanted: &Wanted, how: &Placing, keep: Keep) -> Result<Outcome, CycleRefusal> {
-        let Wanted { job, class, limit, array } = *wanted;
+        let Wanted { job, class, limit, .. } = *wanted;
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
         if slot.start <= self.now {
             self.replica.cluster.start_in(job, &slot);
             self.draw(job, &slot.allocation)?;
-            self.note_start(job, array, slot.allocation);
+            self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
         }
         match keep {
@@ -236,14 +219,15 @@ impl Cycle {
 
     /// Places a job that has a promise: it never gets a later start, unless what was kept for it is not there any more.
     fn place_again(&mut self, wanted: &Wanted, own: &Held, how: &Placing, keep: Keep) -> Result<Outcome, CycleRefusal> {
-        let Wanted { job, class, limit, array } = *wanted;
+        let Wanted { job, class, limit, .. } = *wanted;
+        self.spend(own.allocation.parts.len() as u64)?;
         let mark = self.replica.cluster.savepoint();
         self.replica.cluster.lift(own.reservation);
         let due = own.start <= self.now;
         if due && let Some(allocation) = self.start_as_promised(wanted, own)? {
             self.draw(job, &allocation)?;
             self.own_is_over(job);
-            self.note_start(job, array, allocation);
+            self.note_start(wanted, allocation);
             return Ok(Outcome::Started);
         }
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
@@ -251,7 +235,7 @@ impl Cycle {
             self.replica.cluster.start_in(job, &slot);
             self.draw(job, &slot.allocation)?;
             self.own_is_over(job);
-            self.note_start(job, array, slot.allocation);
+            self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
         }
         let duration = own.until - own.start;
@@ -330,7 +314,7 @@ impl Cycle {
 
     fn keep_this_cycle(&mut self, job: JobId, slot: &Slot) -> u32 {
         let held = Held::of(self.replica.cluster.reserve(slot), slot);
-        self.reservations.push(Numbered::ThisCycle(job, held));
+        self.reservations.push_back(Numbered::ThisCycle(job, held));
         self.note_reserved(job, slot.start);
         self.reservations.len() as u32 - 1
     }
@@ -345,7 +329,7 @@ impl Cycle {
     /// The number of a job's promise.
     fn number_of(&mut self, job: JobId) -> u32 {
         *self.numbers.entry(job).or_insert_with(|| {
-            self.reservations.push(Numbered::Promise(job));
+            self.reservations.push_back(Numbered::Promise(job));
             self.reservations.len() as u32 - 1
         })
     }
