@@ -187,7 +187,6 @@ impl<C: Cycle> Plan<'_, C> {
                 Refusal::Other(_) => Some(Tried::PassedOver),
                 Refusal::Budget => None,
             },
-            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Untried) => None,
         }
     }

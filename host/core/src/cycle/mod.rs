@@ -91,6 +91,7 @@ struct Wanted {
     class: ClassId,
     limit: Span,
     throttle: Option<(JobId, u32)>,
+    /// The reservation that it runs in.
     inside: Option<ReservationNo>,
 }
 
