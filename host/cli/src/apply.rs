@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Makes the objects of a file.
 #[derive(Args)]
 #[command(
-    after_help = "The file has [[queue]], [[account]], [[user]] and [[node]] tables; docs/cli.md has their keys."
+    after_help = "The file has [[queue]], [[account]], [[user]], [[qos]], [[licence]], [[reservation]] and [[node]] tables; docs/cli.md has their keys."
 )]
 pub struct Apply {
     /// TOML file; `-`: standard input
@@ -28,7 +28,7 @@ impl Apply {
         let shown = self.file.display();
         let text = read(&self.file).with_context(|| format!("cannot read {shown}"))?;
         let set = objects::file::read(&text, objects::uid_of).map_err(|e| anyhow::anyhow!("{shown}: {e}"))?;
-        let count = set.queues.len() + set.accounts.len() + set.users.len() + set.nodes.len();
+        let count = objects::count(&set);
         anyhow::ensure!(
             count <= limits::APPLY_OBJECTS,
             "{shown} has {count} objects and at most {} are taken at once; split it",

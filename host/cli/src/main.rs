@@ -15,13 +15,16 @@ mod dev;
 mod exit;
 mod export;
 mod job;
+mod licence;
 mod logging;
 mod man;
 mod node;
 mod objects;
 mod output;
 mod policy;
+mod qos;
 mod queue;
+mod reservation;
 mod restore;
 mod sim;
 mod status;
@@ -78,6 +81,13 @@ enum Noun {
     Account(account::Account),
     /// See and change users
     User(user::User),
+    /// See and change qualities of service: priorities and limits of kinds of jobs
+    Qos(qos::Qos),
+    /// See and change licences: counted things that no node has
+    #[command(visible_alias = "license")]
+    Licence(licence::Licence),
+    /// See and change reservations: nodes set aside for maintenance, users or accounts
+    Reservation(reservation::Reservation),
     /// See, activate and roll back policies; build one
     Policy(policy::Policy),
     /// Make the objects of a TOML file: all of them, or none
@@ -107,6 +117,9 @@ impl Noun {
             Self::Queue(noun) => noun.run(global),
             Self::Account(noun) => noun.run(global),
             Self::User(noun) => noun.run(global),
+            Self::Qos(noun) => noun.run(global),
+            Self::Licence(noun) => noun.run(global),
+            Self::Reservation(noun) => noun.run(global),
             Self::Policy(noun) => noun.run(global),
             Self::Apply(noun) => noun.run(global),
             Self::Export(noun) => noun.run(global),

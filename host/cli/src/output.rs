@@ -53,10 +53,14 @@ pub fn json<T: Serialize>(message: &T) -> anyhow::Result<()> {
 /// # Errors
 /// Standard output cannot be written.
 pub fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) -> anyhow::Result<()> {
+    print(&headings, rows.into_iter().map(Vec::from))
+}
+
+fn print(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> anyhow::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings);
     for row in rows {
-        table.add_row(row.map(|cell| clean(&cell)));
+        table.add_row(row.iter().map(|cell| clean(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -64,6 +68,14 @@ pub fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) -> any
     let mut text = table.trim_fmt();
     text.push('\n');
     raw(text.as_bytes())
+}
+
+/// As [`table`], where the number of columns is not known when this is compiled.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn rows(headings: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+    print(headings, rows.into_iter())
 }
 
 /// Prints names and values below each other; empty values are left out.

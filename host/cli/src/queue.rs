@@ -1,6 +1,7 @@
 //! `ephor queue`.
 
 use crate::connect::Controller;
+use crate::objects::bounds::{self, Change};
 use crate::objects::{self, EQUAL_PART, Names, QUEUE_STATES, list, start, unless_none};
 use crate::{Global, amount, output};
 use clap::{Args, Subcommand};
@@ -74,6 +75,15 @@ struct Fields {
     /// Share of what is left over, relative to its siblings
     #[arg(long, value_name = "N")]
     weight: Option<i64>,
+    /// Other limits of its jobs together, such as running=500,cpu-minutes=100000; `none`: no bound
+    #[arg(long, value_name = "LIMITS", value_parser = bounds::parse)]
+    limits: Option<Change>,
+    /// What each user's jobs in it may use
+    #[arg(long, value_name = "LIMITS", value_parser = bounds::parse)]
+    per_user: Option<Change>,
+    /// QOS of jobs that name none and whose account says nothing; `none`: no QOS
+    #[arg(long, value_name = "NAME")]
+    default_qos: Option<String>,
 }
 
 // Types of their own, because clap reads an option of an option, and a list, as something else.
@@ -148,6 +158,9 @@ impl Fields {
             quota: self.quota.map_or(old.quota, |a| a.0),
             limit: self.limit.map_or(old.limit, |a| a.0),
             weight: self.weight.unwrap_or(old.weight),
+            limits: bounds::changed(self.limits, old.limits)?,
+            per_user: bounds::changed(self.per_user, old.per_user)?,
+            default_qos: self.default_qos.map_or(old.default_qos, unless_none),
             name: old.name,
         };
         objects::apply(&mut controller, ObjectSet { queues: vec![queue], ..ObjectSet::default() }, global)
@@ -216,6 +229,9 @@ fn fields(view: &QueueView) -> Vec<(&'static str, String)> {
         ("Node features", q.node_features.join("&")),
         ("Quota", amount::show_list(&q.quota)),
         ("Limit", amount::show_list(&q.limit)),
+        ("Limits", bounds::show(q.limits.as_ref())),
+        ("Limits per user", bounds::show(q.per_user.as_ref())),
+        ("Default QOS", q.default_qos.unwrap_or_default()),
         ("Pending", view.pending.to_string()),
         ("Running", view.running.to_string()),
         ("Allocated", amount::show_list(&view.allocated)),

@@ -56,6 +56,30 @@ fn a_queue_is_changed_only_where_the_options_say() {
 }
 
 #[test]
+fn limits_are_changed_one_by_one() {
+    let fake = Fake::start();
+    let applied = |fake: &Fake| fake.asked.lock().unwrap().applied.remove(0);
+    let args = ["account", "create", "lab", "--limits", "running=5,cpu=64", "--per-user", "gpu=0,cpu-minutes=100"];
+    assert_eq!(fake.run(&args).code, 0);
+    let account = applied(&fake).accounts.remove(0);
+    assert_eq!(account.limits.map(|l| (l.running, l.in_use[0].value)), Some((Some(5), 64_000)));
+    assert_eq!(account.per_user.map(|l| (l.in_use[0].value, l.minutes[0].value)), Some((0, 100_000)));
+    assert_eq!(fake.run(&["user", "set", "ann", "--in-account", "lab:running=2", "--limits", "submitted=9"]).code, 0);
+    let user = applied(&fake).users.remove(0);
+    assert_eq!((user.uid, user.associations[0].account.as_str()), (4321, "lab"));
+    assert_eq!(fake.run(&["qos", "create", "high", "--per-account", "wall=2-0", "--users", "ann,bob"]).code, 0);
+    let qos = applied(&fake).qos.remove(0);
+    assert_eq!((qos.per_account.and_then(|l| l.wall), qos.users.len()), (Some(2 * 86_400_000), 2));
+    assert_eq!(fake.run(&["licence", "set", "solver", "--count", "7"]).code, 0);
+    assert_eq!(applied(&fake).licences[0].count, 7);
+    assert!(fake.run(&["licence", "list"]).out.contains("solver  5      2"), "{}", fake.run(&["licence", "list"]).out);
+    assert!(fake.run(&["licence", "show", "solver"]).out.contains("2 of 5"));
+    let ran = fake.run(&["licence", "show", "other"]);
+    assert!(ran.code == 1 && ran.err.contains("there is no such licence"), "{}", ran.err);
+    assert!(fake.run(&["qos", "create", "x", "--limits", "cpu"]).err.contains("KEY=VALUE"));
+}
+
+#[test]
 fn nodes_are_listed_and_drained_by_range() {
     let fake = Fake::start();
     assert!(fake.run(&["node", "list"]).out.contains("0.5/4"));

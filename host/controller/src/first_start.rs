@@ -62,7 +62,7 @@ fn missing_objects(state: &State) -> Objects {
     }
     if state.accounts.is_empty() && state.meta.next_account == 0 {
         let description = "jobs that name no account".into();
-        objects.accounts.push(Account { name: ACCOUNT.into(), parent: None, description, shares: 1 });
+        objects.accounts.push(Account { name: ACCOUNT.into(), description, shares: 1, ..Account::default() });
     }
     objects
 }

@@ -3,6 +3,8 @@
 use crate::counters::{add, raise};
 use crate::handle::Handle;
 use ephor_core::cycle::{NOTES, Note, Plan};
+use ephor_core::pools;
+use ephor_core::reservations;
 use ephor_core::roles::{Priority, Scheduling};
 use ephor_core::scheduler::{FirstComeFirstServed, Notes, Scheduler};
 use ephor_core::{Command, Reply, Stamped, State};
@@ -253,9 +255,20 @@ impl Thread<'_> {
             1 => "1 job goes before it".to_owned(),
             n => format!("{n} jobs go before it"),
         });
+        // As things are now, which may differ from what the last cycle saw.
+        let limited = pools::waits_for(&self.state, job);
+        if let Some((_, text)) = &limited
+            && !out.lines.contains(text)
+        {
+            out.lines.insert(0, text.clone());
+        }
         let cluster = &mut self.scheduler.replica_mut().cluster;
         out.lines.extend(cluster.explain(pending.class));
-        if out.earliest.is_none() {
+        if let Some((entry, _)) = self.state.element(job) {
+            out.lines.extend(reservations::in_the_way(&self.state, &entry.job, now, pending.limit));
+        }
+        // Room on nodes says nothing of when a limit lets it start.
+        if out.earliest.is_none() && limited.is_none() && pending.inside.is_none() {
             let mark = cluster.savepoint();
             let mut work = Work(EXPLAIN_WORK);
             let slot = cluster.earliest_start(pending.class, now, pending.limit, &Placing::default(), &mut work);

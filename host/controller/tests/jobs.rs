@@ -124,3 +124,50 @@ async fn scripts_are_kept_and_a_backup_holds_the_state() {
     assert!(restore::check(&file).is_err());
     assert!(!cluster.folder.path().join("data/backup-in-progress").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_and_licences_are_made_shown_and_kept_to() {
+    let cluster = Cluster::start().await;
+    let mut user = cluster.user();
+    let limits = v1::UseLimits {
+        submitted: Some(2),
+        in_use: vec![v1::Amount { resource: "licence:solver".into(), value: 2 }],
+        ..v1::UseLimits::default()
+    };
+    let account = v1::AccountObject { name: "lab".into(), shares: 1, limits: Some(limits), ..Default::default() };
+    let qos = v1::QosObject { name: "high".into(), priority: 5, accounts: vec!["lab".into()], ..Default::default() };
+    let set = v1::ObjectSet { accounts: vec![account], qos: vec![qos], ..Default::default() };
+    let missing = user.apply(set.clone()).await.unwrap_err();
+    assert!(missing.message().contains("'licence:solver'"), "{missing}");
+    let licences = vec![v1::LicenceObject { name: "solver".into(), count: 3 }];
+    user.apply(v1::ObjectSet { licences, ..set }).await.unwrap();
+    // What is exported is what is there.
+    let all = user.export(v1::Empty {}).await.unwrap().into_inner();
+    let again = user.apply(all).await.unwrap().into_inner();
+    assert_eq!((again.created, again.changed), (0, 0));
+
+    let lab = |licences: u32| v1::SubmitRequest {
+        account: "lab".into(),
+        qos: Some("high".into()),
+        hold: true,
+        licences: vec![v1::LicenceObject { name: "solver".into(), count: licences }],
+        ..submission()
+    };
+    let refused = user.submit(lab(4)).await.unwrap_err();
+    assert!(refused.message().contains("there are 3 in all"), "{refused}");
+    let job = user.submit(lab(1)).await.unwrap().into_inner().job;
+    user.submit(lab(2)).await.unwrap();
+    let refused = user.submit(lab(1)).await.unwrap_err();
+    assert!(refused.message().contains("may have 2 jobs waiting or running and has 2"), "{refused}");
+    let refused = user.submit(v1::SubmitRequest { qos: Some("high".into()), ..submission() }).await.unwrap_err();
+    assert!(refused.message().contains("not for jobs of account 'default'"), "{refused}");
+    let refused = user.submit(v1::SubmitRequest { reservation: Some("x".into()), ..submission() }).await.unwrap_err();
+    assert!(refused.message().contains("no reservation 'x'"), "{refused}");
+    let pools = user.list_pools(v1::Empty {}).await.unwrap().into_inner().pools;
+    let submitted = pools.iter().find(|p| p.what == "submitted").unwrap();
+    assert_eq!((submitted.whose.as_str(), submitted.used, submitted.most), ("account 'lab'", 2, 2));
+    let shown = user.list_jobs(by_id(job)).await.unwrap().into_inner().jobs.remove(0);
+    assert_eq!((shown.qos.as_deref(), shown.licences[0].count), (Some("high"), 1));
+    let delete = v1::DeleteRequest { kind: "licence".into(), name: "solver".into() };
+    assert!(user.delete(delete).await.unwrap_err().message().contains("still asked for by 2 jobs"));
+}

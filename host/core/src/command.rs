@@ -3,8 +3,8 @@
 use crate::promise::LiftCause;
 use crate::records::Fading;
 use ephor_model::{
-    Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, NodeId,
-    NodeSpec, Queue, Slot, Timestamp, Uid, Usage, User,
+    Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, Licence,
+    NodeId, NodeSpec, Qos, Queue, Reservation, Slot, Timestamp, Uid, Usage, User,
 };
 use std::sync::Arc;
 
@@ -205,6 +205,43 @@ pub struct Objects {
     pub users: Vec<User>,
     /// Additions to nodes: name, features, amounts.
     pub nodes: Vec<(String, Vec<String>, Amounts)>,
+    /// Qualities of service.
+    pub qos: Vec<Qos>,
+    /// Licences.
+    pub licences: Vec<Licence>,
+    /// Reservations of nodes.
+    pub reservations: Vec<ReservationWish>,
+}
+
+/// A reservation to be made or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservationWish {
+    /// All of it but its nodes.
+    pub is: Reservation,
+    /// Its nodes.
+    pub nodes: NodeChoice,
+}
+
+/// Which nodes a reservation gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeChoice {
+    /// Those of these names.
+    Named(Vec<String>),
+    /// So many, chosen when it is made.
+    Count(u32),
+}
+
+impl Objects {
+    /// How many there are, of all kinds.
+    pub fn count(&self) -> usize {
+        self.queues.len()
+            + self.accounts.len()
+            + self.users.len()
+            + self.nodes.len()
+            + self.qos.len()
+            + self.licences.len()
+            + self.reservations.len()
+    }
 }
 
 /// Kinds of objects.
@@ -218,6 +255,12 @@ pub enum ObjectKind {
     User,
     /// A node, by name.
     Node,
+    /// A quality of service, by name.
+    Qos,
+    /// A licence, by name.
+    Licence,
+    /// A reservation of nodes, by name.
+    Reservation,
 }
 
 /// What a command answers.

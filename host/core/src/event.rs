@@ -4,7 +4,8 @@ use crate::promise::{LiftCause, Promise};
 use crate::records::{Fading, Job};
 use ephor_model::{
     Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
-    JobState, NodeId, NodeSpec, Queue, QueueId, ReasonCode, Slot, Timestamp, Uid, Usage, User,
+    JobState, Licence, NodeId, NodeSpec, Qos, QosId, Queue, QueueId, ReasonCode, Reservation, ReservationNo,
+    ResourceId, Slot, Timestamp, Uid, Usage, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -250,5 +251,41 @@ pub enum Event {
         job: JobId,
         /// Why.
         why: LiftCause,
+    },
+    /// A quality of service is new or changed.
+    QosSet {
+        /// Number.
+        qos: QosId,
+        /// What it is now.
+        is: Qos,
+    },
+    /// A quality of service is gone.
+    QosDeleted {
+        /// Number.
+        qos: QosId,
+    },
+    /// A licence is new or changed.
+    LicenceSet {
+        /// Number of its resource.
+        licence: ResourceId,
+        /// What it is now.
+        is: Licence,
+    },
+    /// A licence is gone.
+    LicenceDeleted {
+        /// Number of its resource.
+        licence: ResourceId,
+    },
+    /// A reservation of nodes is new or changed.
+    ReservationSet {
+        /// Number.
+        reservation: ReservationNo,
+        /// What it is now.
+        is: Arc<Reservation>,
+    },
+    /// A reservation of nodes is gone.
+    ReservationDeleted {
+        /// Number.
+        reservation: ReservationNo,
     },
 }

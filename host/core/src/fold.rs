@@ -1,11 +1,12 @@
 //! How each event changes the state: the only way in which it changes (law 3).
 
 use crate::event::{Event, Stamped};
+use crate::pools::granted;
 use crate::records::{Attempt, AttemptPhase, Drain, Element, Job, Node, NodeHealth, PolicySlot, Uncharged};
 use crate::rows::RowKey;
 use crate::state::State;
 use ephor_model::{
-    Amounts, AttemptKey, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Timestamp, Usage, limits,
+    Amounts, AttemptKey, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Span, Timestamp, Usage, limits,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ impl State {
                 self.meta.next_job = job.id.0 + u64::from(job.spec.count());
                 touched.insert(RowKey::Job(job.id));
                 self.insert_job(job.clone());
+                self.count_submitted(job, i64::from(job.spec.count()));
                 true
             }
             Event::HoldSet { job, hold } => self.change(*job, touched, |job, e| {
@@ -60,6 +62,7 @@ impl State {
                     lost: false,
                 }));
                 self.count_running(key.job, 1);
+                self.count_draw(key.job, allocation, Span(expected_end.0.saturating_sub(at.0)), 1);
                 self.change(key.job, touched, |_, e| {
                     e.state = JobState::Configuring;
                     e.attempts = key.number;
@@ -118,35 +121,18 @@ impl State {
                     None => false,
                 }
             }
-            Event::QueueSet { queue, is } => {
-                self.meta.next_queue = self.meta.next_queue.max(queue.0 + 1);
-                touched.insert(RowKey::Queue(*queue));
-                self.queues.insert(*queue, Arc::new(is.clone()));
-                true
-            }
-            Event::QueueDeleted { queue } => {
-                touched.insert(RowKey::Queue(*queue));
-                self.queues.remove(queue).is_some()
-            }
-            Event::AccountSet { account, is } => {
-                self.meta.next_account = self.meta.next_account.max(account.0 + 1);
-                touched.insert(RowKey::Account(*account));
-                self.accounts.insert(*account, Arc::new(is.clone()));
-                true
-            }
-            Event::AccountDeleted { account } => {
-                touched.insert(RowKey::Account(*account));
-                self.accounts.remove(account).is_some()
-            }
-            Event::UserSet { is } => {
-                touched.insert(RowKey::User(is.uid));
-                self.users.insert(is.uid, Arc::new(is.clone()));
-                true
-            }
-            Event::UserDeleted { uid } => {
-                touched.insert(RowKey::User(*uid));
-                self.users.remove(uid).is_some()
-            }
+            Event::QueueSet { .. }
+            | Event::QueueDeleted { .. }
+            | Event::AccountSet { .. }
+            | Event::AccountDeleted { .. }
+            | Event::UserSet { .. }
+            | Event::UserDeleted { .. }
+            | Event::QosSet { .. }
+            | Event::QosDeleted { .. }
+            | Event::LicenceSet { .. }
+            | Event::LicenceDeleted { .. }
+            | Event::ReservationSet { .. }
+            | Event::ReservationDeleted { .. } => self.object_changed(&stamped.event, touched),
             Event::Charged { key, amount } => self.charged(*key, *amount, touched),
             Event::Faded { at: boundary, factor } => {
                 self.meta.faded_at = *boundary;
@@ -292,6 +278,7 @@ impl State {
         touched.insert(RowKey::Attempt(key.job));
         self.hold(key.job, &attempt.allocation, false);
         self.count_running(key.job, -1);
+        self.count_draw(key.job, &attempt.allocation, granted(&attempt), -1);
         let mut usage = end.usage.clone();
         let held = attempt.allocation.total();
         usage.held = held.scaled((at - attempt.started).0.max(0));

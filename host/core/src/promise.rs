@@ -30,6 +30,8 @@ pub enum LiftCause {
     Node(NodeId),
     /// Its time passed long ago, or its job is not looked at any more.
     Expired,
+    /// A reservation of nodes was made over it.
+    Reservation,
 }
 
 impl State {

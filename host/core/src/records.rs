@@ -2,7 +2,8 @@
 
 use ephor_model::{
     AccountId, Allocation, Amounts, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Epoch, Exit, Generation,
-    Hold, JobId, JobSpec, JobState, NodeId, NodeSpec, QueueId, ReasonCode, Span, Timestamp, Uid, Usage,
+    Hold, JobId, JobSpec, JobState, NodeId, NodeSpec, QosId, QueueId, ReasonCode, ResourceId, Span, Timestamp, Uid,
+    Usage,
 };
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ pub struct Job {
     pub waiting: Vec<Dependency>,
     /// A dependency can no longer be satisfied.
     pub never: bool,
+    /// Quality of service.
+    pub qos: Option<QosId>,
+    /// Licences with their counts, for each element.
+    pub licences: Vec<(ResourceId, u32)>,
 }
 
 /// What changes over the life of one schedulable job.
@@ -338,6 +343,12 @@ pub struct Meta {
     pub fading: Fading,
     /// Last period boundary at which the ledger faded.
     pub faded_at: Timestamp,
+    /// Next id to give.
+    pub next_qos: u32,
+    /// How many licences were ever made: the next one's number, from [`ResourceId::FIRST_SITE`] on.
+    pub licences_made: u16,
+    /// Next number to give.
+    pub next_reservation: u32,
 }
 
 /// Whether a dependency of that kind is satisfied (`Some(true)`), impossible (`Some(false)`) or open by an element

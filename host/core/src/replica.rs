@@ -7,12 +7,15 @@ mod promises;
 pub use promises::{Kept, Promises};
 
 use crate::event::{Event, Stamped};
+use crate::pools::Who;
 use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
-use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp};
-use ephor_placement::{ClassId, Cluster, Need, NodeView, Work};
+use ephor_model::{
+    Allocation, AllocationPart, JobId, JobState, NodeId, QueueId, ReservationNo, ResourceId, Span, Timestamp,
+};
+use ephor_placement::{ClassId, Cluster, Need, NodeView, ReservationId, Work};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +36,20 @@ pub struct Pending {
     pub queue: QueueId,
     /// First id of its array, and how many of its elements may run at once.
     pub throttle: Option<(JobId, u32)>,
+    /// What decides which limits bind it.
+    pub who: Who,
+    /// Whether it takes licences.
+    pub licensed: bool,
+    /// The reservation that it runs in, and nowhere else.
+    pub inside: Option<ReservationNo>,
+}
+
+impl Pending {
+    /// The class as the order has it. A job inside a reservation is of none: that others of its class have no room
+    /// says nothing of it.
+    fn class_in_order(&self) -> ClassId {
+        self.inside.map_or(self.class, |_| ClassId(u32::MAX))
+    }
 }
 
 /// What decides whether a job is worth a look: its class, and how long it may run.
@@ -53,6 +70,10 @@ pub struct Replica {
     freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
+    /// What keeps the nodes of each reservation free.
+    set_aside: BTreeMap<ReservationNo, ReservationId>,
+    /// When reservations will be over.
+    ends: BTreeSet<Timestamp>,
     priorities: BTreeMap<JobId, i64>,
     unranked: BTreeSet<JobId>,
     pub(crate) promises: Promises,
@@ -64,6 +85,9 @@ impl Replica {
         let mut replica = Self::default();
         for id in state.nodes.keys() {
             replica.refresh_node(*id, state);
+        }
+        for no in state.reservations.keys() {
+            replica.refresh_reservation(*no, state);
         }
         for attempt in state.attempts.values() {
             replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.expected_end);
@@ -107,6 +131,16 @@ impl Replica {
             | Event::NodeResumed { node }
             | Event::NodeSet { node, .. }
             | Event::NodeDeleted { node } => self.refresh_node(*node, state),
+            Event::ReservationSet { reservation, .. } | Event::ReservationDeleted { reservation } => {
+                self.refresh_reservation(*reservation, state);
+                let name = state.reservations.get(reservation).map(|r| r.name.clone());
+                let asks = |entry: &&std::sync::Arc<crate::records::JobEntry>| {
+                    entry.unfinished > 0 && name.is_some() && entry.job.spec.reservation == name
+                };
+                let theirs: Vec<(JobId, u64)> =
+                    state.jobs.values().filter(asks).map(|e| (e.job.id, e.elements.len() as u64)).collect();
+                theirs.into_iter().for_each(|(first, count)| self.refresh_all(first, count, state));
+            }
             Event::QueueSet { queue, .. } | Event::QueueDeleted { queue } => {
                 let theirs: Vec<(JobId, u64)> = state
                     .jobs
@@ -187,6 +221,14 @@ impl Replica {
 
     fn refresh_node(&mut self, id: NodeId, state: &State) {
         self.unpark_all();
+        self.offer_node(id, state);
+        // A reservation keeps what its nodes have now.
+        let theirs: Vec<ReservationNo> =
+            state.reservations.iter().filter(|(_, r)| r.has(id)).map(|(no, _)| *no).collect();
+        theirs.into_iter().for_each(|no| self.refresh_reservation(no, state));
+    }
+
+    fn offer_node(&mut self, id: NodeId, state: &State) {
         match state.nodes.get(&id) {
             None => self.cluster.remove_node(id),
             Some(node) => self.cluster.set_node(
@@ -202,6 +244,24 @@ impl Replica {
         }
     }
 
+    /// Keeps the nodes of a reservation free for its time, as they are now.
+    fn refresh_reservation(&mut self, no: ReservationNo, state: &State) {
+        self.unpark_all();
+        if let Some(old) = self.set_aside.remove(&no) {
+            self.cluster.withdraw(old);
+        }
+        if let Some(reservation) = state.reservations.get(&no).filter(|r| r.end > state.meta.now) {
+            let whole = Arc::new(whole_nodes(state, &reservation.nodes));
+            self.set_aside.insert(no, self.cluster.promise(&whole, reservation.start, reservation.end));
+            self.ends.insert(reservation.end);
+        }
+    }
+
+    /// What keeps the nodes of each reservation free.
+    pub fn set_aside(&self) -> &BTreeMap<ReservationNo, ReservationId> {
+        &self.set_aside
+    }
+
     fn refresh_all(&mut self, first: JobId, count: u64, state: &State) {
         (0..count).for_each(|i| self.refresh_job(JobId(first.0 + i), state));
     }
@@ -212,6 +272,13 @@ impl Replica {
         let (JobState::Pending, Some(eligible)) = (element.state, element.eligible) else { return };
         let Some(queue) = state.queues.get(&entry.job.queue).filter(|q| q.state.starts()) else { return };
         let job = &entry.job;
+        let reservation = match &job.spec.reservation {
+            None => None,
+            Some(name) => match state.reservation_by_name(name) {
+                None => return,
+                found => found,
+            },
+        };
         let need = Need { request: job.spec.request.clone(), queue_features: queue.node_features.clone() };
         let priority = self.priorities.get(&id).copied().unwrap_or(0);
         let pending = Pending {
@@ -220,11 +287,15 @@ impl Replica {
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
             queue: job.queue,
             throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
+            who: Who::of(job),
+            licensed: !job.licences.is_empty(),
+            inside: reservation.map(|(no, _)| no),
         };
-        if eligible <= state.meta.now {
+        let from = reservation.map_or(eligible, |(_, r)| r.start.max(eligible));
+        if from <= state.meta.now {
             self.let_in(&pending);
         } else {
-            self.timed.insert((eligible, id));
+            self.timed.insert((from, id));
         }
         self.pending.insert(id, pending);
         if !self.priorities.contains_key(&id) {
@@ -247,6 +318,9 @@ impl Replica {
         if self.cluster.advance(now) {
             self.unpark_all();
         }
+        while self.is_released_by(now) {
+            self.ends.pop_first();
+        }
         self.promises.advance(now);
         while let Some((at, id)) = self.timed.first().copied() {
             if at > now {
@@ -261,7 +335,7 @@ impl Replica {
 
     /// A job may start from now on.
     fn let_in(&mut self, pending: &Pending) {
-        let kind = (pending.class, pending.limit);
+        let kind = (pending.class_in_order(), pending.limit);
         self.order.insert(pending.rank, kind);
         self.arrived.insert(pending.rank, kind);
     }
@@ -271,9 +345,15 @@ impl Replica {
         self.arrived.clear();
     }
 
-    /// When the next job's begin time comes, or the time of a promise.
+    /// When the next job's begin time comes, the time of a promise, or the end of a reservation of nodes.
     pub fn next_time(&self) -> Option<Timestamp> {
-        self.timed.first().map(|(at, _)| *at).into_iter().chain(self.promises.next_time()).min()
+        let times = self.timed.first().map(|(at, _)| *at).into_iter();
+        times.chain(self.promises.next_time()).chain(self.ends.first().copied()).min()
+    }
+
+    /// Whether a reservation is over by then that was not when the time was told last.
+    pub fn is_released_by(&self, now: Timestamp) -> bool {
+        self.ends.first().is_some_and(|end| *end <= now)
     }
 
     /// What is promised.
@@ -333,6 +413,16 @@ impl Replica {
     pub fn priority(&self, id: JobId) -> i64 {
         self.pending.get(&id).map_or(0, |p| p.rank.1.0)
     }
+}
+
+/// Everything that these nodes have.
+pub fn whole_nodes(state: &State, nodes: &[NodeId]) -> Allocation {
+    let part = |id: &NodeId| {
+        let node = state.nodes.get(id)?;
+        let devices = (0..node.spec.devices.len() as u32).collect();
+        Some(AllocationPart { node: *id, tasks: 1, amounts: node.capacity(), devices })
+    };
+    Allocation { parts: nodes.iter().filter_map(part).collect() }
 }
 
 /// One row of a priority batch.

@@ -2,7 +2,10 @@
 
 use crate::promise::Promise;
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
-use ephor_model::{Account, AccountId, AttemptKey, Digest, JobId, NodeId, Queue, QueueId, Slot, Uid, User};
+use ephor_model::{
+    Account, AccountId, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId, Reservation,
+    ReservationNo, ResourceId, Slot, Uid, User,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -35,6 +38,12 @@ pub enum RowKey {
     Token(Digest),
     /// What is promised to a job.
     Promise(JobId),
+    /// A quality of service.
+    Qos(QosId),
+    /// A licence.
+    Licence(ResourceId),
+    /// A reservation of nodes.
+    Reservation(ReservationNo),
 }
 
 /// Content of a row.
@@ -66,4 +75,10 @@ pub enum Row {
     Token(OpenToken),
     /// A promise.
     Promise(Arc<Promise>),
+    /// A quality of service.
+    Qos(Arc<Qos>),
+    /// A licence.
+    Licence(Arc<Licence>),
+    /// A reservation of nodes.
+    Reservation(Arc<Reservation>),
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Scheduler {
     replica: Box<Replica>,
+    /// Stands in for the replica while a cycle has it.
+    stand_in: Option<Box<Replica>>,
     causes: Vec<Cause>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
@@ -29,6 +31,7 @@ impl Scheduler {
     pub fn new(state: &State) -> Self {
         Self {
             replica: Box::new(Replica::of(state)),
+            stand_in: None,
             causes: vec![Cause::Settings],
             outcomes: Vec::new(),
             ranked_at: None,
@@ -140,6 +143,9 @@ impl Scheduler {
         work: u64,
         policy: &mut dyn Scheduling,
     ) -> Result<Plan, Fault> {
+        if self.replica.is_released_by(now) {
+            self.causes.push(Cause::Released);
+        }
         if self.incomplete {
             self.causes.push(Cause::Settings);
         }
@@ -149,19 +155,20 @@ impl Scheduler {
             self.replica.unpark_all();
             self.decided_by = label;
         }
-        let replica = std::mem::take(&mut self.replica);
+        let stand_in = self.stand_in.take().unwrap_or_default();
+        let replica = std::mem::replace(&mut self.replica, stand_in);
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
         match policy.schedule(cycle) {
             (cycle, Ok(())) => {
                 let (mut replica, plan) = cycle.finish();
                 replica.settle_arrivals();
-                self.replica = replica;
+                self.stand_in = Some(std::mem::replace(&mut self.replica, replica));
                 self.causes.clear();
                 self.incomplete = plan.out_of_budget;
                 Ok(plan)
             }
             (cycle, Err(fault)) => {
-                self.replica = cycle.abandon();
+                self.stand_in = Some(std::mem::replace(&mut self.replica, cycle.abandon()));
                 Err(fault)
             }
         }
@@ -201,10 +208,11 @@ impl Scheduling for FirstComeFirstServed {
     }
 }
 
-/// A job that can never run holds up nobody; any other refusal does.
+/// A job that can never run, or waits for its limits, holds up nobody; any other refusal does.
 fn stops_the_queue(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) | Outcome::Refused(CycleRefusal::Never(_)) => false,
+        Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => false,
+        Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Pool(_)) => false,
         Outcome::Refused(_) | Outcome::Untried => true,
     }
 }

@@ -1,12 +1,14 @@
 //! The state of the cluster and the questions that are asked of it.
 
+use crate::pools::{Scope, Use};
 use crate::promise::Promise;
 use crate::records::{
     Attempt, Element, Elements, Job, JobEntry, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged,
 };
 use crate::rows::{Row, RowKey};
 use ephor_model::{
-    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, NodeId, Queue, QueueId, Slot, Uid, User,
+    Account, AccountId, Allocation, Amounts, AttemptKey, Digest, JobId, Licence, NodeId, Qos, QosId, Queue, QueueId,
+    Reservation, ReservationNo, ResourceId, Slot, Uid, User,
 };
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -39,6 +41,12 @@ pub struct State {
     pub tokens: OrdMap<Digest, OpenToken>,
     /// What is promised to waiting jobs.
     pub promises: OrdMap<JobId, Arc<Promise>>,
+    /// Qualities of service.
+    pub qos: OrdMap<QosId, Arc<Qos>>,
+    /// Licences, by the number of their resource.
+    pub licences: OrdMap<ResourceId, Arc<Licence>>,
+    /// Reservations of nodes, those that are over among them.
+    pub reservations: OrdMap<ReservationNo, Arc<Reservation>>,
     /// What follows from the rest, kept for speed; not stored.
     pub derived: Derived,
 }
@@ -60,6 +68,10 @@ pub struct Derived {
     pub finished: u64,
     /// Numbers of nodes by name.
     pub node_names: OrdMap<String, NodeId>,
+    /// Numbers of accounts by name.
+    pub account_names: OrdMap<String, AccountId>,
+    /// What jobs use of the pools that something bounds; only where that is not nothing.
+    pub pools: OrdMap<Scope, Use>,
 }
 
 /// What attempts hold on one node.
@@ -99,7 +111,18 @@ impl State {
 
     /// The account of that name.
     pub fn account_by_name(&self, name: &str) -> Option<(AccountId, &Arc<Account>)> {
-        self.accounts.iter().find(|(_, a)| a.name == name).map(|(id, a)| (*id, a))
+        let id = *self.derived.account_names.get(name)?;
+        self.accounts.get(&id).map(|account| (id, account))
+    }
+
+    /// The quality of service of that name.
+    pub fn qos_by_name(&self, name: &str) -> Option<(QosId, &Arc<Qos>)> {
+        self.qos.iter().find(|(_, q)| q.name == name).map(|(id, q)| (*id, q))
+    }
+
+    /// The licence of that name, and the number of its resource.
+    pub fn licence_by_name(&self, name: &str) -> Option<(ResourceId, &Arc<Licence>)> {
+        self.licences.iter().find(|(_, l)| l.name == name).map(|(id, l)| (*id, l))
     }
 
     /// The node of that name.
@@ -143,6 +166,9 @@ impl State {
             RowKey::Policy(slot) => Row::Policy(self.policies.get(slot)?.clone()),
             RowKey::Token(digest) => Row::Token(self.tokens.get(digest)?.clone()),
             RowKey::Promise(id) => Row::Promise(self.promises.get(id)?.clone()),
+            RowKey::Qos(id) => Row::Qos(self.qos.get(id)?.clone()),
+            RowKey::Licence(id) => Row::Licence(self.licences.get(id)?.clone()),
+            RowKey::Reservation(no) => Row::Reservation(self.reservations.get(no)?.clone()),
         })
     }
 
@@ -165,6 +191,9 @@ impl State {
         keys.extend(self.policies.keys().map(|slot| RowKey::Policy(slot.clone())));
         keys.extend(self.tokens.keys().map(|digest| RowKey::Token(*digest)));
         keys.extend(self.promises.keys().map(|id| RowKey::Promise(*id)));
+        keys.extend(self.qos.keys().map(|id| RowKey::Qos(*id)));
+        keys.extend(self.licences.keys().map(|id| RowKey::Licence(*id)));
+        keys.extend(self.reservations.keys().map(|no| RowKey::Reservation(*no)));
         keys
     }
 
@@ -179,7 +208,10 @@ impl State {
             match (key, row) {
                 (RowKey::Meta, Row::Meta(meta)) => state.meta = meta,
                 (RowKey::Queue(id), Row::Queue(q)) => drop(state.queues.insert(id, q)),
-                (RowKey::Account(id), Row::Account(a)) => drop(state.accounts.insert(id, a)),
+                (RowKey::Account(id), Row::Account(a)) => {
+                    state.derived.account_names.insert(a.name.clone(), id);
+                    state.accounts.insert(id, a);
+                }
                 (RowKey::User(id), Row::User(u)) => drop(state.users.insert(id, u)),
                 (RowKey::Node(id), Row::Node(n)) => {
                     state.derived.node_names.insert(n.spec.name.clone(), id);
@@ -193,6 +225,9 @@ impl State {
                 (RowKey::Policy(slot), Row::Policy(p)) => drop(state.policies.insert(slot, p)),
                 (RowKey::Token(digest), Row::Token(t)) => drop(state.tokens.insert(digest, t)),
                 (RowKey::Promise(id), Row::Promise(p)) => promises.push((id, p)),
+                (RowKey::Qos(id), Row::Qos(q)) => drop(state.qos.insert(id, q)),
+                (RowKey::Licence(id), Row::Licence(l)) => drop(state.licences.insert(id, l)),
+                (RowKey::Reservation(no), Row::Reservation(r)) => drop(state.reservations.insert(no, r)),
                 (key, _) => return Err(format!("row {key:?} holds something else")),
             }
         }
@@ -214,6 +249,8 @@ impl State {
                 return Err(format!("job {id}, which has a promise, does not wait to be started"));
             }
         }
+        // Only now is everything there that says what is bounded.
+        state.recount(|_| true);
         Ok(state)
     }
 
@@ -245,6 +282,8 @@ impl State {
             self.derived.finished = self.derived.finished.saturating_add_signed(-step);
             let live = self.derived.live_by_user.entry(uid).or_default();
             *live = live.saturating_add_signed(step as i32);
+            let job = entry.job.clone();
+            self.count_submitted(&job, step);
         }
         true
     }

@@ -1,6 +1,7 @@
-//! Model test: whatever commands come in whatever order, nothing is granted twice, the replica agrees with the state,
-//! and the log folds to the same rows (laws 3, 7).
+//! Model test: whatever commands come in whatever order, nothing is granted twice, no limit is passed, the replica
+//! agrees with the state, and the log folds to the same rows (laws 3, 7).
 
+mod bounds;
 mod support;
 
 use ephor_core::command::{Action, NodeReport};
@@ -12,7 +13,9 @@ use support::{Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8> },
+    Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8>, whose: u16 },
+    Reserve { node: u8, user: u8, start: u16, length: u16 },
+    Bound { what: u8, most: u8 },
     Cycle,
     Promise,
     Begin(u8),
@@ -26,9 +29,14 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1u32..4, 0u32..14, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>())).prop_map(
-            |(cpus, gpu, array, hold, depends)| Step::Submit { cpus, gpu, array, hold: hold && array == 1, depends }
+        4 => (1u32..4, 0u32..14, 0u32..5, any::<bool>(), proptest::option::of(any::<u8>()), any::<u16>()).prop_map(
+            |(cpus, gpu, array, hold, depends, whose)| {
+                Step::Submit { cpus, gpu, array, hold: hold && array == 1, depends, whose }
+            }
         ),
+        1 => (any::<u8>(), 0u8..4).prop_map(|(what, most)| Step::Bound { what, most }),
+        1 => (any::<u8>(), 0u8..4, any::<u16>(), any::<u16>())
+            .prop_map(|(node, user, start, length)| Step::Reserve { node, user, start, length }),
         4 => Just(Step::Cycle),
         4 => Just(Step::Promise),
         3 => any::<u8>().prop_map(Step::Begin),
@@ -52,7 +60,7 @@ fn pick(world: &World, which: u8) -> Option<JobId> {
 
 fn take(world: &mut World, step: &Step, boots: &mut u32) {
     match step {
-        Step::Submit { cpus, gpu, array, hold, depends } => {
+        Step::Submit { cpus, gpu, array, hold, depends, whose } => {
             let gpus = match gpu {
                 tenths @ 1..10 => GpuRequest::Share(tenths * 100),
                 10 | 11 => GpuRequest::PerNode(gpu - 9),
@@ -70,10 +78,21 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
                 let on = JobId(1 + u64::from(d) % (known - 1));
                 new = new.after(kinds[d as usize % kinds.len()].0, on);
             }
-            world.submit(new);
+            bounds::sign(&mut new, *whose);
+            let _ = world.try_submit(new);
         }
-        Step::Cycle => drop(world.cycle()),
-        Step::Promise => drop(world.cycle_by(&mut Conservative::default())),
+        Step::Bound { what, most } => bounds::change(world, *what, *most),
+        Step::Reserve { node, user, start, length } => bounds::reserve(world, *node, *user, *start, *length),
+        Step::Cycle => {
+            for id in world.cycle() {
+                bounds::check_start(world, JobId(id));
+            }
+        }
+        Step::Promise => {
+            for id in world.cycle_by(&mut Conservative::default()) {
+                bounds::check_start(world, JobId(id));
+            }
+        }
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
                 world.begin(id);
@@ -115,6 +134,7 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
 }
 
 fn check(world: &World) {
+    bounds::check(world);
     let now = world.scheduler.replica().cluster.now();
     for (id, promise) in &world.state.promises {
         let (_, element) = world.state.element(*id).unwrap();
@@ -144,7 +164,8 @@ fn check(world: &World) {
             part.devices.iter().for_each(|d| *devices.entry(*d).or_default() += each);
         }
         assert!(devices.iter().all(|(d, milli)| *d < GPUS && *milli <= 1000), "GPUs of node {id}: {devices:?}");
-        if node.health == NodeHealth::Up {
+        let reserved = world.state.reservations.values().any(|r| r.has(*id));
+        if node.health == NodeHealth::Up && !reserved {
             let free = world.scheduler.replica().cluster.free_devices(*id);
             let left = |device: u32| 1000 - devices.get(&device).copied().unwrap_or(0);
             assert_eq!(free, (0..GPUS).map(left).collect::<Vec<_>>(), "the replica differs on node {id}");
@@ -173,6 +194,7 @@ proptest! {
     #[test]
     fn any_history_is_sound(steps in proptest::collection::vec(step(), 1..60)) {
         let mut world = World::with_gpus(NODES, CPUS, GPUS);
+        bounds::set_up(&mut world);
         let mut boots = 1;
         for step in &steps {
             take(&mut world, step, &mut boots);

@@ -1,8 +1,9 @@
-//! Objects that an administrator makes: queues, accounts, users; and identities that policies attest.
+//! Objects that an administrator makes: queues, accounts, users, QOS, licences; and identities that policies attest.
 
 use crate::id::{QueueId, Uid};
 use crate::resource::Amounts;
 use crate::time::Span;
+use crate::use_limits::{Association, UseLimits};
 use serde::{Deserialize, Serialize};
 
 /// What a queue does with jobs.
@@ -56,13 +57,19 @@ pub struct Queue {
     pub node_features: Vec<String>,
     /// What its jobs may count on (KAI's quota).
     pub quota: Amounts,
-    /// What its jobs may not pass together; a resource that is not named has no bound.
+    /// What its jobs may not pass together; a resource that is not named has no bound. Binds like `limits.in_use`.
     pub limit: Amounts,
     /// Share of what is left over, relative to its siblings, at least 0.
     pub weight: i64,
+    /// What its jobs, and those of the queues below, may use together.
+    pub limits: UseLimits,
+    /// What each user's jobs in it and below may use.
+    pub per_user: UseLimits,
+    /// QOS by name of jobs that name none and whose account says nothing.
+    pub default_qos: Option<String>,
 }
 
-/// Who pays. Names and the tree only, for now.
+/// Who pays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Name.
@@ -73,6 +80,12 @@ pub struct Account {
     pub description: String,
     /// Share relative to its siblings, at least 0.
     pub shares: i64,
+    /// What its jobs, and those of the accounts below, may use together.
+    pub limits: UseLimits,
+    /// What each user's jobs in it and below may use, where the user has no limits of its own there.
+    pub per_user: UseLimits,
+    /// QOS by name of jobs that name none; `None`: that of the account above, else the queue's.
+    pub default_qos: Option<String>,
 }
 
 /// A person or service that submits.
@@ -86,6 +99,40 @@ pub struct User {
     pub default_account: Option<String>,
     /// Accounts that may be named; empty: any.
     pub accounts: Vec<String>,
+    /// What the user's jobs may use in all accounts together.
+    pub limits: UseLimits,
+    /// What the user's jobs may use in single accounts.
+    pub associations: Vec<Association>,
+}
+
+/// A quality of service: a class of jobs with a priority and limits of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Qos {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Higher goes first, as far as the priority policy looks at it.
+    pub priority: i64,
+    /// Accounts by name whose jobs may have it; empty: any.
+    pub accounts: Vec<String>,
+    /// Users by name whose jobs may have it; empty: any.
+    pub users: Vec<String>,
+    /// What its jobs may use together.
+    pub limits: UseLimits,
+    /// What each user's jobs in it may use.
+    pub per_user: UseLimits,
+    /// What each account's jobs in it may use; the accounts below count on their own.
+    pub per_account: UseLimits,
+}
+
+/// A counted thing that no node has: a cluster-wide pool that jobs take from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Licence {
+    /// Name.
+    pub name: String,
+    /// How many there are. Where more are in use, because the count was lowered, none is given out.
+    pub count: u32,
 }
 
 /// Who a caller is, as an authentication policy attested it.

@@ -34,6 +34,14 @@ id!(
     AccountId, u32
 );
 id!(
+    /// A quality of service, numbered in the order of creation; never reused.
+    QosId, u32
+);
+id!(
+    /// A reservation of nodes, numbered in the order of creation; never reused.
+    ReservationNo, u32
+);
+id!(
     /// A numeric user id of the operating system.
     Uid, u32
 );

@@ -121,6 +121,10 @@ pub struct JobSpec {
     pub requeue: Option<bool>,
     /// The array's indices, for an array.
     pub array: Option<ArraySpec>,
+    /// Licences by name with their counts, for each element of an array.
+    pub licences: Vec<(String, u32)>,
+    /// Reservation by name that it runs in, and nowhere else.
+    pub reservation: Option<String>,
 }
 
 impl JobSpec {
@@ -148,6 +152,8 @@ impl JobSpec {
             dependency_any: false,
             requeue: None,
             array: None,
+            licences: Vec::new(),
+            reservation: None,
         }
     }
 

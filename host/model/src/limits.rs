@@ -44,6 +44,14 @@ pub const COMPONENT_BYTES: usize = 64 << 20;
 pub const POLICY_CONFIG_BYTES: usize = 1 << 20;
 /// Generations kept for rollback in each slot.
 pub const GENERATIONS_KEPT: usize = 8;
+/// Reservations of nodes, those that are over among them.
+pub const RESERVATIONS: usize = 10_000;
+/// Licences that a site may ever make: their numbers are not used again.
+pub const LICENCES: u16 = 60_000;
+/// Kinds of licences that one job may ask for.
+pub const LICENCES_PER_JOB: usize = 64;
+/// Resources that one record of limits names, and accounts or users that one object names.
+pub const NAMES_PER_OBJECT: usize = 10_000;
 /// Objects in one `ephor apply`.
 pub const APPLY_OBJECTS: usize = 100_000;
 /// Jobs in one answer to a query; the caller pages on.

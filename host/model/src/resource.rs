@@ -18,7 +18,7 @@ impl ResourceId {
     pub const GPU_MEM: Self = Self(3);
     /// Whole nodes.
     pub const NODE: Self = Self(4);
-    /// First id that a site's own resource may take.
+    /// First id that a site's own resource, such as a licence, may take.
     pub const FIRST_SITE: u16 = 16;
 
     /// The name of a well-known resource; a site's own have theirs in the state.

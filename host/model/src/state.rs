@@ -105,6 +105,76 @@ vocabulary! {
         Policy = "Policy", "Policy";
         /// Its node is silent: what became of it is not known.
         NodeSilent = "NodeSilent", "NodeSilent";
+        /// As many jobs of its account run as may.
+        AssocGrpJobsLimit = "AssocGrpJobsLimit", "AssocGrpJobsLimit";
+        /// Its account's jobs hold as many cores as they may.
+        AssocGrpCpuLimit = "AssocGrpCpuLimit", "AssocGrpCpuLimit";
+        /// Its account's jobs hold as much memory as they may.
+        AssocGrpMemLimit = "AssocGrpMemLimit", "AssocGrpMemLimit";
+        /// Its account's jobs hold as many nodes as they may.
+        AssocGrpNodeLimit = "AssocGrpNodeLimit", "AssocGrpNodeLimit";
+        /// Its account's jobs hold as many GPUs as they may.
+        AssocGrpGRES = "AssocGrpGRES", "AssocGrpGRES";
+        /// Its account's jobs hold as many licences as they may.
+        AssocGrpLicense = "AssocGrpLicense", "AssocGrpLicense";
+        /// Its account's running jobs were granted as many core-minutes as they may.
+        AssocGrpCPURunMinutesLimit = "AssocGrpCPURunMinutesLimit", "AssocGrpCPURunMinutesLimit";
+        /// Its account's running jobs were granted as many memory-minutes as they may.
+        AssocGrpMemRunMinutes = "AssocGrpMemRunMinutes", "AssocGrpMemRunMinutes";
+        /// Its account's running jobs were granted as many node-minutes as they may.
+        AssocGrpNodeRunMinutes = "AssocGrpNodeRunMinutes", "AssocGrpNodeRunMinutes";
+        /// Its account's running jobs were granted as many GPU-minutes as they may.
+        AssocGrpGRESRunMinutes = "AssocGrpGRESRunMinutes", "AssocGrpGRESRunMinutes";
+        /// As many jobs of its user run in the account as may.
+        AssocMaxJobsLimit = "AssocMaxJobsLimit", "AssocMaxJobsLimit";
+        /// Its time limit is longer than its account or user may ask for.
+        AssocMaxWallDurationPerJobLimit = "AssocMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit";
+        /// As many jobs of its QOS or queue run as may.
+        QOSGrpJobsLimit = "QOSGrpJobsLimit", "QOSGrpJobsLimit";
+        /// The jobs of its QOS or queue hold as many cores as they may.
+        QOSGrpCpuLimit = "QOSGrpCpuLimit", "QOSGrpCpuLimit";
+        /// The jobs of its QOS or queue hold as much memory as they may.
+        QOSGrpMemLimit = "QOSGrpMemLimit", "QOSGrpMemLimit";
+        /// The jobs of its QOS or queue hold as many nodes as they may.
+        QOSGrpNodeLimit = "QOSGrpNodeLimit", "QOSGrpNodeLimit";
+        /// The jobs of its QOS or queue hold as many GPUs as they may.
+        QOSGrpGRES = "QOSGrpGRES", "QOSGrpGRES";
+        /// The jobs of its QOS or queue hold as many licences as they may.
+        QOSGrpLicense = "QOSGrpLicense", "QOSGrpLicense";
+        /// The running jobs of its QOS or queue were granted as many core-minutes as they may.
+        QOSGrpCPURunMinutesLimit = "QOSGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit";
+        /// The running jobs of its QOS or queue were granted as many memory-minutes as they may.
+        QOSGrpMemoryRunMinutes = "QOSGrpMemoryRunMinutes", "QOSGrpMemoryRunMinutes";
+        /// The running jobs of its QOS or queue were granted as many node-minutes as they may.
+        QOSGrpNodeRunMinutes = "QOSGrpNodeRunMinutes", "QOSGrpNodeRunMinutes";
+        /// The running jobs of its QOS or queue were granted as many GPU-minutes as they may.
+        QOSGrpGRESRunMinutes = "QOSGrpGRESRunMinutes", "QOSGrpGRESRunMinutes";
+        /// As many jobs of its user run in the QOS or queue as may.
+        QOSMaxJobsPerUserLimit = "QOSMaxJobsPerUserLimit", "QOSMaxJobsPerUserLimit";
+        /// Its user's jobs in the QOS or queue hold as many cores as they may.
+        QOSMaxCpuPerUserLimit = "QOSMaxCpuPerUserLimit", "QOSMaxCpuPerUserLimit";
+        /// Its user's jobs in the QOS or queue hold as much memory as they may.
+        QOSMaxMemoryPerUser = "QOSMaxMemoryPerUser", "QOSMaxMemoryPerUser";
+        /// Its user's jobs in the QOS or queue hold as many nodes as they may.
+        QOSMaxNodePerUserLimit = "QOSMaxNodePerUserLimit", "QOSMaxNodePerUserLimit";
+        /// Its user's jobs in the QOS or queue hold as many GPUs as they may.
+        QOSMaxGRESPerUser = "QOSMaxGRESPerUser", "QOSMaxGRESPerUser";
+        /// As many jobs of its account run in the QOS as may.
+        MaxJobsPerAccount = "MaxJobsPerAccount", "MaxJobsPerAccount";
+        /// Its account's jobs in the QOS hold as many cores as they may.
+        MaxCpuPerAccount = "MaxCpuPerAccount", "MaxCpuPerAccount";
+        /// Its account's jobs in the QOS hold as much memory as they may.
+        MaxMemoryPerAccount = "MaxMemoryPerAccount", "MaxMemoryPerAccount";
+        /// Its account's jobs in the QOS hold as many nodes as they may.
+        MaxNodePerAccount = "MaxNodePerAccount", "MaxNodePerAccount";
+        /// Its account's jobs in the QOS hold as many GPUs as they may.
+        MaxGRESPerAccount = "MaxGRESPerAccount", "MaxGRESPerAccount";
+        /// Its time limit is longer than its QOS or queue allows.
+        QOSMaxWallDurationPerJobLimit = "QOSMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit";
+        /// Licences that it asks for are in use.
+        Licenses = "Licenses", "Licenses";
+        /// A reservation holds the nodes that it needs, or its own has not begun or is full.
+        Reservation = "Reservation", "Reservation";
     }
 }
 

@@ -1,5 +1,6 @@
 //! Conversions between wire messages and the model's types.
 
+use crate::limits::{licences_from_wire, licences_to_wire};
 use crate::v1;
 use ephor_model::{
     Amounts, ArraySpec, Blobs, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest, OpenMode,
@@ -151,6 +152,8 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         dependency_any: s.dependency_any,
         requeue: s.requeue,
         array: s.array.as_ref().map(ToString::to_string),
+        licences: licences_to_wire(&s.licences),
+        reservation: s.reservation.clone(),
     }
 }
 
@@ -213,9 +216,9 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
     for value in texts.into_iter().flatten() {
         text("a name, path or comment", value, limits::TEXT_BYTES)?;
     }
-    let names = [Some(&w.queue), Some(&w.account), w.qos.as_ref()];
+    let names = [Some(&w.queue), Some(&w.account), w.qos.as_ref(), w.reservation.as_ref()];
     for value in names.into_iter().flatten() {
-        text("the name of a queue, account or QOS", value, limits::NAME_BYTES)?;
+        text("the name of a queue, account, QOS or reservation", value, limits::NAME_BYTES)?;
     }
     if !w.work_dir.starts_with('/') {
         return bad(format!("the working folder '{}' is not an absolute path", w.work_dir));
@@ -263,6 +266,8 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         dependency_any: w.dependency_any,
         requeue: w.requeue,
         array,
+        licences: licences_from_wire(w.licences)?,
+        reservation: w.reservation,
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
@@ -304,6 +309,7 @@ mod tests {
         spec.request.set_gpu_types(vec!["b".into(), "a".into()]);
         spec.request.set_cpu_milli(1500);
         spec.array = ArraySpec::parse("1-9:2%3").ok();
+        spec.licences = vec![("solver".into(), 2)];
         spec.dependencies = vec![Dependency { kind: DependencyKind::AfterOk, job: JobId(7) }];
         let draft =
             Draft { spec, blobs: Blobs { script: Some(b"#!/bin/sh\n".to_vec()), environment: b"A=1\0B=\0".to_vec() } };

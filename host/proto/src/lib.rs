@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "the generated code is documented in ephor.proto")]
 
 pub mod convert;
+pub mod limits;
 
 /// Messages and services of `ephor.proto`.
 pub mod v1 {

@@ -1,7 +1,9 @@
 //! Row keys as bytes whose order is the order of the keys: neighbours in a batch lie in the same page.
 
 use ephor_core::RowKey;
-use ephor_model::{AccountId, AttemptKey, Digest, JobId, NodeId, QueueId, Role, Slot, Uid};
+use ephor_model::{
+    AccountId, AttemptKey, Digest, JobId, NodeId, QosId, QueueId, ReservationNo, ResourceId, Role, Slot, Uid,
+};
 
 /// Tags are part of the format: a new kind of row gets the next one.
 pub(crate) fn encode(key: &RowKey) -> Vec<u8> {
@@ -29,6 +31,9 @@ pub(crate) fn encode(key: &RowKey) -> Vec<u8> {
         }
         RowKey::Token(digest) => put(&mut out, 11, &digest.0),
         RowKey::Promise(id) => put(&mut out, 12, &id.0.to_be_bytes()),
+        RowKey::Qos(id) => put(&mut out, 13, &id.0.to_be_bytes()),
+        RowKey::Licence(id) => put(&mut out, 14, &id.0.to_be_bytes()),
+        RowKey::Reservation(no) => put(&mut out, 15, &no.0.to_be_bytes()),
     }
     out
 }
@@ -60,6 +65,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<RowKey> {
         }
         11 => RowKey::Token(Digest(rest.try_into().ok()?)),
         12 => RowKey::Promise(JobId(u64_of(rest)?)),
+        13 => RowKey::Qos(QosId(u32_of(rest)?)),
+        14 => RowKey::Licence(ResourceId(u16::from_be_bytes(rest.try_into().ok()?))),
+        15 => RowKey::Reservation(ReservationNo(u32_of(rest)?)),
         _ => return None,
     })
 }
@@ -119,6 +127,9 @@ mod tests {
             slot(Role::Scheduling, ""),
             RowKey::Token(Digest([7; 32])),
             RowKey::Promise(JobId(3)),
+            RowKey::Qos(QosId(3)),
+            RowKey::Licence(ResourceId(16)),
+            RowKey::Reservation(ReservationNo(2)),
         ];
         let bytes: Vec<_> = keys.iter().map(encode).collect();
         assert!(keys.is_sorted() && bytes.is_sorted());

@@ -4,7 +4,7 @@
 //! capacity for it is kept free; then every job behind it, in order, starts if it delays no promise. With
 //! `reservations` a site gives more jobs such a promise, worked out anew in each cycle; with `"all"` every job is
 //! promised a start that lasts (conservative backfill). A job that can never run is passed over with a note for its
-//! user.
+//! user, and one that waits for a limit or a licence without a promise.
 
 mod config;
 mod conservative;
@@ -99,8 +99,10 @@ impl<C: Cycle> Plan<'_, C> {
         for (at, outcome) in outcomes.iter().enumerate() {
             match outcome {
                 Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => {}
+                // No promise for a job that waits for a limit or a licence: when that lets it start, no node can tell.
+                Outcome::Refused(Refusal::Pool(_)) => {}
                 Outcome::Refused(Refusal::Never(why)) => self.note(jobs[at], why),
-                Outcome::Refused(Refusal::NotNow(_) | Refusal::Pool(_)) => return Some(Some(at)),
+                Outcome::Refused(Refusal::NotNow(_)) => return Some(Some(at)),
                 // Nothing may overtake a job that cannot be protected.
                 Outcome::Refused(Refusal::Budget | Refusal::Other(_)) | Outcome::Untried => return None,
             }

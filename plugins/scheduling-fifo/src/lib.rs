@@ -1,7 +1,7 @@
 //! Strict order: jobs start in the order of the queue, and nothing overtakes the first one that cannot start yet.
 //!
-//! A job that can never run is passed over with a note for its user; it would block the queue for ever. There is no
-//! configuration.
+//! A job that can never run is passed over with a note for its user; it would block the queue for ever. One that waits
+//! for a limit or a licence is passed over too. There is no configuration.
 
 use ephor_sdk::NoConfig;
 use ephor_sdk::scheduling::{Cycle, Outcome, Refusal, Scheduling, Scope, StopRule, lift_promises};
@@ -32,6 +32,8 @@ impl Scheduling for Fifo {
             for (&job, outcome) in window.iter().zip(&outcomes) {
                 match outcome {
                     Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => {}
+                    // A job that waits for a limit of its user, account or QOS stands in nobody's way.
+                    Outcome::Refused(Refusal::Pool(_)) => {}
                     Outcome::Refused(Refusal::Never(why)) => {
                         // A note that finds no budget is lost; the host still knows the refusal.
                         let _ = cycle.note(job, why);

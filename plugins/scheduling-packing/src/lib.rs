@@ -176,7 +176,9 @@ impl<C: Cycle> Plan<'_, C> {
             Ok(Outcome::Started | Outcome::Claimed) => Some(Tried::Started),
             Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Refused(why)) | Err(why) => match why {
-                Refusal::NotNow(_) | Refusal::Pool(_) => Some(Tried::Waits),
+                Refusal::NotNow(_) => Some(Tried::Waits),
+                // It waits for a limit or a licence: no room is to be kept for it, and it stands in nobody's way.
+                Refusal::Pool(_) => Some(Tried::PassedOver),
                 Refusal::Never(why) => {
                     // A note that finds no budget is lost; the host still knows the refusal.
                     let _ = self.cycle.note(job, why);
@@ -185,7 +187,6 @@ impl<C: Cycle> Plan<'_, C> {
                 Refusal::Other(_) => Some(Tried::PassedOver),
                 Refusal::Budget => None,
             },
-            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Untried) => None,
         }
     }

@@ -32,6 +32,8 @@ pub mod config;
 pub mod directory;
 #[doc(hidden)]
 pub mod guest;
+#[cfg(any(target_arch = "wasm32", test))]
+mod heap;
 pub mod log;
 pub mod names;
 mod need;
@@ -44,6 +46,10 @@ pub mod text;
 pub use bindings::host::ephor::types::types::{Amount, Identity};
 pub use config::NoConfig;
 pub use need::need;
+
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap::new();
 
 /// Milliseconds since 1970-01-01 UTC; in a simulation, since the start of the trace.
 pub type Timestamp = i64;

@@ -1,9 +1,12 @@
 //! Reading a TOML file of objects. Unknown keys and wrong values are errors with their line.
 
-use super::{EQUAL_PART, QUEUE_STATES};
+use super::{EQUAL_PART, QUEUE_STATES, bounds};
 use crate::amount;
-use ephor_model::Span;
-use ephor_proto::v1::{AccountObject, Amount, NodeObject, ObjectSet, QueueObject, UserObject};
+use ephor_model::{Span, Timestamp};
+use ephor_proto::v1::{
+    AccountObject, Amount, Association, LicenceObject, NodeObject, ObjectSet, QosObject, QueueObject,
+    ReservationObject, UseLimits, UserObject,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -20,6 +23,12 @@ struct File {
     account: Vec<AccountEntry>,
     #[serde(default)]
     user: Vec<UserEntry>,
+    #[serde(default)]
+    qos: Vec<QosEntry>,
+    #[serde(default)]
+    licence: Vec<LicenceEntry>,
+    #[serde(default)]
+    reservation: Vec<ReservationEntry>,
     #[serde(default)]
     node: Vec<NodeEntry>,
 }
@@ -45,6 +54,11 @@ struct QueueEntry {
     #[serde(default)]
     limit: Amounts,
     weight: Option<i64>,
+    #[serde(default)]
+    limits: Amounts,
+    #[serde(default)]
+    per_user: Amounts,
+    default_qos: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +69,11 @@ struct AccountEntry {
     #[serde(default)]
     description: String,
     shares: Option<i64>,
+    #[serde(default)]
+    limits: Amounts,
+    #[serde(default)]
+    per_user: Amounts,
+    default_qos: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -65,6 +84,37 @@ struct UserEntry {
     default_account: Option<String>,
     #[serde(default)]
     accounts: Vec<String>,
+    #[serde(default)]
+    limits: Amounts,
+    #[serde(default)]
+    in_account: BTreeMap<String, Amounts>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QosEntry {
+    name: Spanned<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    priority: i64,
+    #[serde(default)]
+    accounts: Vec<String>,
+    #[serde(default)]
+    users: Vec<String>,
+    #[serde(default)]
+    limits: Amounts,
+    #[serde(default)]
+    per_user: Amounts,
+    #[serde(default)]
+    per_account: Amounts,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LicenceEntry {
+    name: Spanned<String>,
+    count: u32,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +125,27 @@ struct NodeEntry {
     features: Vec<String>,
     #[serde(default)]
     extra: Amounts,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReservationEntry {
+    name: Spanned<String>,
+    start: Spanned<String>,
+    end: Spanned<String>,
+    #[serde(default)]
+    nodes: Vec<String>,
+    node_count: Option<u32>,
+    #[serde(default)]
+    users: Vec<String>,
+    #[serde(default)]
+    accounts: Vec<String>,
+    #[serde(default)]
+    maintenance: bool,
+    #[serde(default)]
+    ignore_running: bool,
+    #[serde(default)]
+    description: String,
 }
 
 /// Reads the text of a file. `uid_of` knows the users of this machine.
@@ -93,11 +164,21 @@ pub fn read(text: &str, uid_of: impl Fn(&str) -> Option<u32>) -> Result<ObjectSe
     once(text, "account", file.account.iter().map(|a| &a.name))?;
     once(text, "user", file.user.iter().map(|u| &u.name))?;
     once(text, "node", file.node.iter().map(|n| &n.name))?;
+    once(text, "qos", file.qos.iter().map(|q| &q.name))?;
+    once(text, "licence", file.licence.iter().map(|l| &l.name))?;
+    once(text, "reservation", file.reservation.iter().map(|r| &r.name))?;
     let source = Source(text);
     Ok(ObjectSet {
         queues: file.queue.into_iter().map(|q| source.queue(q)).collect::<Result<_, _>>()?,
-        accounts: file.account.into_iter().map(account).collect(),
+        accounts: file.account.into_iter().map(|a| source.account(a)).collect::<Result<_, _>>()?,
         users: file.user.into_iter().map(|u| source.user(u, &uid_of)).collect::<Result<_, _>>()?,
+        qos: file.qos.into_iter().map(|q| source.qos(q)).collect::<Result<_, _>>()?,
+        reservations: file.reservation.into_iter().map(|r| source.reservation(r)).collect::<Result<_, _>>()?,
+        licences: file
+            .licence
+            .into_iter()
+            .map(|l| LicenceObject { name: l.name.into_inner(), count: l.count })
+            .collect(),
         nodes: file
             .node
             .into_iter()
@@ -125,15 +206,6 @@ fn once<'a>(text: &str, kind: &str, names: impl Iterator<Item = &'a Spanned<Stri
         }
     }
     Ok(())
-}
-
-fn account(entry: AccountEntry) -> AccountObject {
-    AccountObject {
-        name: entry.name.into_inner(),
-        parent: entry.parent,
-        description: entry.description,
-        shares: entry.shares.unwrap_or(EQUAL_PART),
-    }
 }
 
 /// The text of the file, for lines in errors and for numbers as they were written.
@@ -165,7 +237,69 @@ impl Source<'_> {
             quota: self.amounts(&entry.quota)?,
             limit: self.amounts(&entry.limit)?,
             weight: entry.weight.unwrap_or(EQUAL_PART),
+            limits: self.limits(&entry.limits)?,
+            per_user: self.limits(&entry.per_user)?,
+            default_qos: entry.default_qos,
         })
+    }
+
+    fn account(&self, entry: AccountEntry) -> Result<AccountObject, String> {
+        Ok(AccountObject {
+            name: entry.name.into_inner(),
+            parent: entry.parent,
+            description: entry.description,
+            shares: entry.shares.unwrap_or(EQUAL_PART),
+            limits: self.limits(&entry.limits)?,
+            per_user: self.limits(&entry.per_user)?,
+            default_qos: entry.default_qos,
+        })
+    }
+
+    fn qos(&self, entry: QosEntry) -> Result<QosObject, String> {
+        Ok(QosObject {
+            name: entry.name.into_inner(),
+            description: entry.description,
+            priority: entry.priority,
+            accounts: entry.accounts,
+            users: entry.users,
+            limits: self.limits(&entry.limits)?,
+            per_user: self.limits(&entry.per_user)?,
+            per_account: self.limits(&entry.per_account)?,
+        })
+    }
+
+    fn reservation(&self, entry: ReservationEntry) -> Result<ReservationObject, String> {
+        let node_count = entry.node_count.unwrap_or(u32::try_from(entry.nodes.len()).unwrap_or(u32::MAX));
+        Ok(ReservationObject {
+            start: self.moment(&entry.start)?,
+            end: self.moment(&entry.end)?,
+            name: entry.name.into_inner(),
+            nodes: entry.nodes,
+            node_count,
+            users: entry.users,
+            accounts: entry.accounts,
+            maintenance: entry.maintenance,
+            ignore_running: entry.ignore_running,
+            description: entry.description,
+        })
+    }
+
+    /// A date with its time, the same for every reader: `Z` behind it says UTC.
+    fn moment(&self, text: &Spanned<String>) -> Result<i64, String> {
+        let utc = text.get_ref().strip_suffix('Z').filter(|t| t.contains('T'));
+        let read = utc.and_then(|t| Timestamp::parse_when(t, Timestamp(0), Span(0)).ok());
+        read.map(|at| at.0).ok_or_else(|| {
+            at(self.0, &text.span(), format!("'{}' is not a time in UTC like 2026-12-01T16:30:00Z", text.get_ref()))
+        })
+    }
+
+    /// Limits as on a command line, a key for each bound; nothing where nothing is bounded.
+    fn limits(&self, entries: &Amounts) -> Result<Option<UseLimits>, String> {
+        let mut limits = UseLimits::default();
+        for (key, value) in entries {
+            bounds::put(&mut limits, key, &self.scalar(value)?).map_err(|e| at(self.0, &value.span(), e))?;
+        }
+        Ok(Some(limits).filter(|limits| *limits != UseLimits::default()))
     }
 
     fn user(&self, entry: UserEntry, uid_of: &impl Fn(&str) -> Option<u32>) -> Result<UserObject, String> {
@@ -174,7 +308,17 @@ impl Source<'_> {
             let message = format!("there is no user {name} on this machine; write the user id too: uid = 1000");
             at(self.0, &entry.name.span(), message)
         })?;
-        Ok(UserObject { name: name.clone(), uid, default_account: entry.default_account, accounts: entry.accounts })
+        let associations = entry.in_account.iter().map(|(account, limits)| {
+            Ok::<_, String>(Association { account: account.clone(), limits: self.limits(limits)? })
+        });
+        Ok(UserObject {
+            name: name.clone(),
+            uid,
+            default_account: entry.default_account,
+            associations: associations.collect::<Result<_, _>>()?,
+            limits: self.limits(&entry.limits)?,
+            accounts: entry.accounts,
+        })
     }
 
     /// Times are texts like "1:00:00"; a plain number is minutes, as everywhere. `unlimited` is no limit.
@@ -245,6 +389,7 @@ mod tests {
             ("[[queue]]\nname = \"a\"\n[[queue]]\nname = \"a\"", "line 4: the queue a stands in the file twice"),
             ("[[user]]\nname = \"nobody-at-all\"", "line 2: there is no user nobody-at-all"),
             ("[[queue]]\nparent = \"a\"", "missing field `name`"),
+            ("[[account]]\nname = \"a\"\nlimits = { runing = \"x\" }", "line 3: 'x' of runing"),
             ("[[queue", "line 1: "),
         ] {
             assert!(error(text).contains(part), "{text}: {}", error(text));

@@ -1,6 +1,8 @@
 //! Objects of the cluster as people write them, and the calls that read, make and delete them.
 
+pub mod bounds;
 pub mod file;
+pub mod noun;
 pub mod write;
 
 use crate::connect::Controller;
@@ -69,6 +71,17 @@ pub fn delete(kind: &str, names: Names, global: &Global) -> anyhow::Result<ExitC
         output::json(&Empty {})?;
     }
     Ok(code)
+}
+
+/// How many objects a set has, of all kinds.
+pub fn count(set: &ObjectSet) -> usize {
+    set.queues.len()
+        + set.accounts.len()
+        + set.users.len()
+        + set.nodes.len()
+        + set.qos.len()
+        + set.licences.len()
+        + set.reservations.len()
 }
 
 /// The object to begin with: a new one for `create`, the one that is there for `set`.

@@ -110,6 +110,7 @@ fn objects() -> ObjectSet {
             ..QueueObject::default()
         }],
         users: vec![UserObject { name: "ann".into(), uid: 4321, ..UserObject::default() }],
+        licences: vec![LicenceObject { name: "solver".into(), count: 5 }],
         ..ObjectSet::default()
     }
 }
@@ -243,6 +244,18 @@ impl Ephor for Service {
     async fn list_queues(&self, _: Request<Empty>) -> Result<Response<QueueList>, Status> {
         let view = |queue| QueueView { queue: Some(queue), pending: 1, running: 2, allocated: Vec::new() };
         Ok(Response::new(QueueList { queues: objects().queues.into_iter().map(view).collect() }))
+    }
+
+    async fn list_pools(&self, _: Request<Empty>) -> Result<Response<PoolList>, Status> {
+        let licence = PoolView {
+            kind: "licence".into(),
+            name: "solver".into(),
+            whose: "licence 'solver'".into(),
+            what: "licence:solver".into(),
+            used: 2,
+            most: 5,
+        };
+        Ok(Response::new(PoolList { pools: vec![licence] }))
     }
 
     async fn list_policies(&self, _: Request<Empty>) -> Result<Response<PolicyList>, Status> {

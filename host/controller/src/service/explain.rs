@@ -1,6 +1,6 @@
 //! `ephor job why`: what a job waits for, in numbers, who said so, and when it could start.
 
-use super::job_view::{Source, open_dependencies};
+use super::job_view::{Source, not_yet_inside, open_dependencies};
 use super::jobs::{find, shown};
 use super::{Answer, Services};
 use crate::handle::Snapshot;
@@ -100,6 +100,7 @@ fn held_back(state: &State, entry: &JobEntry, element: &Element, now: Timestamp)
         Some(_) => {}
         None => lines.push(format!("its queue '{}' is gone", job.spec.queue)),
     }
+    lines.extend(not_yet_inside(state, job, now));
     lines
 }
 

@@ -1,10 +1,12 @@
 //! Jobs as clients see them: rows of the live state and of the history.
 
 use ephor_core::records::JobEntry;
+use ephor_core::reservations::why_not_inside;
 use ephor_core::scheduler::Notes;
 use ephor_core::{Element, Job, State};
-use ephor_model::{ArraySpec, Hold, JobId, JobState, ReasonCode, ResourceId, Timestamp};
+use ephor_model::{ArraySpec, Hold, JobId, JobState, ReasonCode, ResourceId, Span, Timestamp};
 use ephor_proto::convert::request_to_wire;
+use ephor_proto::limits::licences_to_wire;
 use ephor_proto::v1;
 use ephor_store::HistoryJob;
 
@@ -24,6 +26,8 @@ impl Source<'_> {
         let (reason, detail) = self.reason(&entry.job, id, element);
         row.reason = reason.name().into();
         row.reason_detail = detail;
+        row.licences = licences_to_wire(&entry.job.spec.licences);
+        row.reservation = entry.job.spec.reservation.clone();
         let end = self.state.attempts.get(&id).map(|attempt| attempt.expected_end);
         row.expected_end = end.filter(|t| *t != Timestamp::NEVER).map(|t| t.0);
         row.promised_start = self.state.promises.get(&id).map(|promise| promise.start.0);
@@ -67,6 +71,9 @@ impl Source<'_> {
         if self.state.queues.get(&job.queue).is_none_or(|q| !q.state.starts()) {
             return (ReasonCode::PartitionDown, format!("queue '{}' starts no jobs now", job.spec.queue));
         }
+        if let Some(text) = not_yet_inside(self.state, job, self.now) {
+            return (ReasonCode::Reservation, text);
+        }
         match self.notes.get(&id) {
             Some(note) => (note.code, note.text.to_string()),
             None if self.state.promises.contains_key(&id) => (ReasonCode::Resources, String::new()),
@@ -75,6 +82,12 @@ impl Source<'_> {
             None => own(),
         }
     }
+}
+
+/// Why a job cannot run in the reservation that it asks for, whatever is free there.
+pub(super) fn not_yet_inside(state: &State, job: &Job, now: Timestamp) -> Option<String> {
+    let name = job.spec.reservation.as_deref()?;
+    why_not_inside(state, job, name, now, job.spec.time_limit.unwrap_or(Span(i64::MAX)))
 }
 
 /// A record as a row.
@@ -125,6 +138,9 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         comment: record.comment,
         charge: record.charge,
         requeue: record.requeue.unwrap_or(false),
+        qos: record.qos,
+        licences: Vec::new(),
+        reservation: None,
         promised_start: None,
     }
 }

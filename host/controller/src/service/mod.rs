@@ -12,6 +12,8 @@ mod list;
 mod nodes;
 mod objects;
 mod policies;
+mod qos;
+mod reservations;
 mod submit;
 
 pub(crate) use nodes::new_token;
@@ -156,6 +158,10 @@ impl Ephor for UserService {
 
     async fn list_queues(&self, request: Request<v1::Empty>) -> Answer<v1::QueueList> {
         cluster::queues(&self.0, request).await
+    }
+
+    async fn list_pools(&self, request: Request<v1::Empty>) -> Answer<v1::PoolList> {
+        qos::pools(&self.0, request).await
     }
 
     async fn list_policies(&self, request: Request<v1::Empty>) -> Answer<v1::PolicyList> {

@@ -1,12 +1,16 @@
-//! Objects of the cluster: queues, accounts, users and additions to nodes, as `ephor apply` and `export` have them.
+//! Objects of the cluster: queues, accounts, users, QOS, licences, reservations and additions to nodes, as `ephor apply` and `export`
+//! have them.
 
+use super::qos::{licence_to_wire, qos_from_wire, qos_to_wire};
+use super::reservations::{reservation_from_wire, reservation_to_wire};
 use super::{Answer, Services, internal, status_of};
 use crate::sessions::name_of_resource;
 use ephor_core::command::{ObjectKind, Objects};
 use ephor_core::roles::{Permission, Target};
 use ephor_core::{Command, Reply, State};
-use ephor_model::{Account, Amounts, Queue, QueueState, ResourceId, Span, Uid, User, limits};
+use ephor_model::{Account, Amounts, Licence, Queue, QueueState, ResourceId, Span, Uid, User, limits};
 use ephor_proto::convert::{Malformed, amounts_from_wire, amounts_to_wire};
+use ephor_proto::limits::{associations_from_wire, associations_to_wire, limits_from_wire, limits_to_wire};
 use ephor_proto::v1;
 use std::sync::Arc;
 use tonic::{Request, Response, Status};
@@ -30,6 +34,9 @@ pub(super) async fn export(services: &Arc<Services>, request: Request<v1::Empty>
             queues: state.queues.values().map(|q| queue_to_wire(state, q)).collect(),
             accounts: state.accounts.values().map(|a| account_to_wire(a)).collect(),
             users: state.users.values().map(|u| user_to_wire(u)).collect(),
+            qos: state.qos.values().map(|q| qos_to_wire(q)).collect(),
+            licences: state.licences.values().map(|l| licence_to_wire(l)).collect(),
+            reservations: state.reservations.values().map(|r| reservation_to_wire(state, r)).collect(),
             nodes: state
                 .nodes
                 .values()
@@ -49,7 +56,7 @@ pub(super) async fn export(services: &Arc<Services>, request: Request<v1::Empty>
 pub(super) async fn apply(services: &Arc<Services>, request: Request<v1::ObjectSet>) -> Answer<v1::ApplyReply> {
     let caller = services.access.caller(&request).await?;
     let set = request.into_inner();
-    let count = set.queues.len() + set.accounts.len() + set.users.len() + set.nodes.len();
+    let count = named(&set).count();
     if count > limits::APPLY_OBJECTS {
         let text = format!("{count} objects at once are more than {}; apply them in parts", limits::APPLY_OBJECTS);
         return Err(Status::invalid_argument(text));
@@ -71,7 +78,10 @@ fn named(set: &v1::ObjectSet) -> impl Iterator<Item = (&'static str, &str)> {
     let accounts = set.accounts.iter().map(|a| ("account", a.name.as_str()));
     let users = set.users.iter().map(|u| ("user", u.name.as_str()));
     let nodes = set.nodes.iter().map(|n| ("node", n.name.as_str()));
-    queues.chain(accounts).chain(users).chain(nodes)
+    let qos = set.qos.iter().map(|q| ("qos", q.name.as_str()));
+    let licences = set.licences.iter().map(|l| ("licence", l.name.as_str()));
+    let reservations = set.reservations.iter().map(|r| ("reservation", r.name.as_str()));
+    queues.chain(accounts).chain(users).chain(nodes).chain(qos).chain(licences).chain(reservations)
 }
 
 pub(super) async fn delete(services: &Arc<Services>, request: Request<v1::DeleteRequest>) -> Answer<v1::Empty> {
@@ -82,8 +92,13 @@ pub(super) async fn delete(services: &Arc<Services>, request: Request<v1::Delete
         "account" => ObjectKind::Account,
         "user" => ObjectKind::User,
         "node" => ObjectKind::Node,
+        "qos" => ObjectKind::Qos,
+        "licence" => ObjectKind::Licence,
+        "reservation" => ObjectKind::Reservation,
         other => {
-            let text = format!("'{other}' is no kind of object; write queue, account, user or node");
+            let text = format!(
+                "'{other}' is no kind of object; write queue, account, user, qos, licence, reservation or node"
+            );
             return Err(Status::invalid_argument(text));
         }
     };
@@ -110,6 +125,9 @@ pub(super) fn queue_to_wire(state: &State, queue: &Queue) -> v1::QueueObject {
         quota: amounts_to_wire(&queue.quota, name_of_resource),
         limit: amounts_to_wire(&queue.limit, name_of_resource),
         weight: queue.weight,
+        limits: limits_to_wire(&queue.limits),
+        per_user: limits_to_wire(&queue.per_user),
+        default_qos: queue.default_qos.clone(),
     }
 }
 
@@ -119,6 +137,9 @@ fn account_to_wire(account: &Account) -> v1::AccountObject {
         parent: account.parent.clone(),
         description: account.description.clone(),
         shares: account.shares,
+        limits: limits_to_wire(&account.limits),
+        per_user: limits_to_wire(&account.per_user),
+        default_qos: account.default_qos.clone(),
     }
 }
 
@@ -128,6 +149,8 @@ fn user_to_wire(user: &User) -> v1::UserObject {
         uid: user.uid.0,
         default_account: user.default_account.clone(),
         accounts: user.accounts.clone(),
+        limits: limits_to_wire(&user.limits),
+        associations: associations_to_wire(&user.associations),
     }
 }
 
@@ -143,17 +166,36 @@ fn objects_from_wire(set: v1::ObjectSet) -> Result<Objects, Malformed> {
                 if a.shares < 0 {
                     return Err(Malformed(format!("account '{}' has negative shares", a.name)));
                 }
-                Ok(Account { name: a.name, parent: a.parent, description: a.description, shares: a.shares })
+                let fail = |e: Malformed| Malformed(format!("account '{}': {e}", a.name));
+                Ok(Account {
+                    limits: limits_from_wire(a.limits).map_err(fail)?,
+                    per_user: limits_from_wire(a.per_user).map_err(fail)?,
+                    default_qos: a.default_qos,
+                    parent: a.parent,
+                    description: a.description,
+                    shares: a.shares,
+                    name: a.name,
+                })
             })
             .collect::<Result<_, _>>()?,
         users: set
             .users
             .into_iter()
             .map(|u| {
-                let (default_account, accounts) = (u.default_account, u.accounts);
-                User { uid: Uid(u.uid), name: u.name, default_account, accounts }
+                let fail = |e: Malformed| Malformed(format!("user '{}': {e}", u.name));
+                Ok(User {
+                    uid: Uid(u.uid),
+                    limits: limits_from_wire(u.limits).map_err(fail)?,
+                    associations: associations_from_wire(u.associations).map_err(fail)?,
+                    default_account: u.default_account,
+                    accounts: u.accounts,
+                    name: u.name,
+                })
             })
-            .collect(),
+            .collect::<Result<_, _>>()?,
+        qos: set.qos.into_iter().map(qos_from_wire).collect::<Result<_, _>>()?,
+        reservations: set.reservations.into_iter().map(reservation_from_wire).collect::<Result<_, _>>()?,
+        licences: set.licences.into_iter().map(|l| Licence { name: l.name, count: l.count }).collect(),
         nodes: set
             .nodes
             .into_iter()
@@ -199,13 +241,16 @@ fn queue_from_wire(q: v1::QueueObject) -> Result<(Queue, Option<String>), Malfor
         quota: amounts("quota", &q.quota)?,
         limit: amounts("limit", &q.limit)?,
         weight: q.weight,
+        limits: limits_from_wire(q.limits).map_err(|e| fail(e.to_string()))?,
+        per_user: limits_from_wire(q.per_user).map_err(|e| fail(e.to_string()))?,
+        default_qos: q.default_qos.clone(),
         node_features: q.node_features,
         name: q.name,
     };
     Ok((queue, q.parent))
 }
 
-fn check_text(what: &str, text: &str) -> Result<(), Malformed> {
+pub(super) fn check_text(what: &str, text: &str) -> Result<(), Malformed> {
     match text.len() > limits::TEXT_BYTES || text.contains('\0') {
         true => Err(Malformed(format!("{what} has more than {} bytes or holds a NUL byte", limits::TEXT_BYTES))),
         false => Ok(()),

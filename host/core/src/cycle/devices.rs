@@ -15,6 +15,8 @@ const LISTS: &[(&str, &str)] = &[
     ("jobs", "gpu-kinds"),
     ("jobs", "could-use"),
     ("jobs", "placed"),
+    ("jobs", "pools"),
+    ("jobs", "draws"),
 ];
 
 /// What a job's list says of a kind of GPU that no node has.
@@ -93,6 +95,7 @@ impl Cycle {
                     let parts = &self.attempt(*row)?.allocation.parts;
                     values.extend(parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
+                "pools" | "draws" => values.extend(self.pools_cell(name, *row)?),
                 "gpu-kinds" => {
                     let job = if table == "jobs" { self.job(*row)? } else { self.attempt(*row)?.key.job };
                     values.extend(self.kinds_of(job)?);

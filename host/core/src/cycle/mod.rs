@@ -4,7 +4,9 @@
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
 mod devices;
+mod inside;
 mod plan;
+mod pools;
 mod promises;
 mod refusals;
 mod savepoints;
@@ -14,10 +16,11 @@ mod types;
 pub use plan::{Note, Plan};
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
+use crate::pools::Book;
 use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
-use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
-use ephor_placement::{ClassId, Mark, NoFit, Placing, Work};
+use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, ReservationNo, Span, Timestamp};
+use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
 use imbl::{OrdMap, Vector};
 use plan::{Change, Planned};
 use promises::{Held, Numbered};
@@ -75,6 +78,10 @@ pub struct Cycle {
     /// It keeps capacity from now on, so that a refusal is no ground for parking.
     keeps_now: bool,
     notes: BTreeMap<JobId, Note>,
+    /// What this cycle's starts leave of the pools.
+    book: Book,
+    /// What keeps the nodes of reservations free at this moment of the cycle.
+    set_aside: BTreeMap<ReservationNo, ReservationId>,
 }
 
 /// What it takes to place a pending job.
@@ -84,6 +91,8 @@ struct Wanted {
     class: ClassId,
     limit: Span,
     throttle: Option<(JobId, u32)>,
+    /// The reservation that it runs in.
+    inside: Option<ReservationNo>,
 }
 
 impl Cycle {
@@ -100,6 +109,7 @@ impl Cycle {
         replica.advance(now);
         replica.unpark_helped(&mut work);
         let base = replica.cluster.savepoint();
+        let set_aside = replica.set_aside().clone();
         let queues = state.queues.keys().copied().collect();
         let mut cycle = Box::new(Self {
             replica,
@@ -129,6 +139,8 @@ impl Cycle {
             parked: Vec::new(),
             keeps_now: false,
             notes: BTreeMap::new(),
+            book: Book::default(),
+            set_aside,
         });
         cycle.lift_stale();
         cycle
@@ -281,7 +293,8 @@ impl Cycle {
             let outcome = self.try_start(*row, None, how).unwrap_or_else(Outcome::Refused);
             stopped = match (&outcome, stop) {
                 (Outcome::Refused(CycleRefusal::Budget), _) => true,
-                (Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Other(_)), _) => false,
+                // A job that waits for its limits stands in nobody's way.
+                (Outcome::Refused(CycleRefusal::Never(_) | CycleRefusal::Pool(_) | CycleRefusal::Other(_)), _) => false,
                 (Outcome::Refused(_), StopRule::FirstRefusal) => true,
                 _ => false,
             };
@@ -297,16 +310,23 @@ impl Cycle {
         }
         self.spend(1)?;
         match self.replica.pending(job) {
-            Some(p) => Ok(Wanted { job, class: p.class, limit: p.limit, throttle: p.throttle }),
+            Some(p) => Ok(Wanted { job, class: p.class, limit: p.limit, throttle: p.throttle, inside: p.inside }),
             None => Err(CycleRefusal::Other("that job is not pending".into())),
         }
     }
 
     fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
         let wanted = self.wanted(job)?;
-        let Wanted { class, limit, throttle, .. } = wanted;
+        let Wanted { class, limit, throttle, inside, .. } = wanted;
         if let Some((array, most)) = throttle {
             self.below_throttle(array, most, 0)?;
+        }
+        // Before any look at nodes, and never remembered for the class: others of it may have other pools.
+        self.pools_with_room(job)?;
+        if let Some(no) = inside {
+            let allocation = self.start_inside(job, no, class, limit, how)?;
+            self.note_start(&wanted, allocation);
+            return Ok(Outcome::Started);
         }
         let anywhere = *how == Placing::default();
         let mark = self.replica.cluster.savepoint();
@@ -317,6 +337,10 @@ impl Cycle {
         }
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
             Ok(allocation) => {
+                if let Err(full) = self.draw(job, &allocation) {
+                    self.replica.cluster.rollback(mark);
+                    return Err(full);
+                }
                 if own {
                     self.own_is_over(job);
                 }
@@ -378,6 +402,9 @@ impl Cycle {
         let Some(pending) = self.replica.pending(job) else {
             return Err(CycleRefusal::Other("that job is not pending".into()));
         };
+        if let Some(no) = pending.inside {
+            return Err(self.waits_inside(no));
+        }
         let (class, limit) = (pending.class, pending.limit);
         let from = from.max(self.now);
         let slot = self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work)?;
@@ -453,6 +480,7 @@ impl Cycle {
         let (code, text) = match refusal {
             CycleRefusal::Never(why) => (ReasonCode::BadConstraints, why),
             CycleRefusal::NotNow(why) => (ReasonCode::Resources, why),
+            CycleRefusal::Pool(row) => return self.explain_pool(job, *row),
             _ => return,
         };
         let throttled =

@@ -3,6 +3,8 @@
 use super::plan::Change;
 use super::{Cycle, CycleRefusal, CycleSlot, Keep, Outcome, Wanted};
 use crate::promise::LiftCause;
+use crate::records::Job;
+use crate::reservations;
 use ephor_model::{Allocation, JobId, ReasonCode, Span, Timestamp, limits};
 use ephor_placement::{NoFit, Placing, ReservationId, Slot};
 use std::sync::Arc;
@@ -167,6 +169,14 @@ impl Cycle {
     ) -> Result<Outcome, CycleRefusal> {
         let job = self.job(row)?;
         let wanted = self.wanted(job)?;
+        // Nothing is promised to a job that waits for a limit, a licence or its reservation.
+        if wanted.inside.is_some() {
+            return self.try_start(row, None, how);
+        }
+        if let Err(full) = self.pools_with_room(job) {
+            self.explain(job, &full);
+            return Err(full);
+        }
         let own = self.promise_of(job);
         if let Some(own) = own.as_ref().filter(|own| !anew && own.start > self.now) {
             return Ok(Outcome::Reserved(own.start));
@@ -193,6 +203,7 @@ impl Cycle {
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
         if slot.start <= self.now {
             self.replica.cluster.start_in(job, &slot);
+            self.draw(job, &slot.allocation)?;
             self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
         }
@@ -214,6 +225,7 @@ impl Cycle {
         self.replica.cluster.lift(own.reservation);
         let due = own.start <= self.now;
         if due && let Some(allocation) = self.start_as_promised(wanted, own)? {
+            self.draw(job, &allocation)?;
             self.own_is_over(job);
             self.note_start(wanted, allocation);
             return Ok(Outcome::Started);
@@ -221,6 +233,7 @@ impl Cycle {
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
         if slot.start <= self.now {
             self.replica.cluster.start_in(job, &slot);
+            self.draw(job, &slot.allocation)?;
             self.own_is_over(job);
             self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
@@ -256,6 +269,11 @@ impl Cycle {
             Err(NoFit::Budget) => return Err(CycleRefusal::Budget),
             Err(_) if own.until >= now + limit => return Ok(None),
             Err(_) => {}
+        }
+        // But not into a reservation of nodes.
+        let into = |entry: &Job| reservations::allow(&self.state, entry, &own.allocation, now, now + limit);
+        if !self.state.element(job).is_some_and(|(entry, _)| into(&entry.job)) {
+            return Ok(None);
         }
         match cluster.try_start(job, class, now, own.until - now, &how, work) {
             Ok(allocation) => {

@@ -3,8 +3,8 @@
 use super::promises::{Held, Numbered};
 use super::{Cycle, CycleRefusal, SAVEPOINTS};
 use crate::cycle::Note;
-use ephor_model::JobId;
-use ephor_placement::Mark;
+use ephor_model::{JobId, ReservationNo};
+use ephor_placement::{Mark, ReservationId};
 use imbl::{OrdMap, Vector};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,8 @@ pub(super) struct Savepoint {
     gone: BTreeSet<JobId>,
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,
+    drawn: usize,
+    set_aside: BTreeMap<ReservationNo, ReservationId>,
 }
 
 impl Cycle {
@@ -42,6 +44,8 @@ impl Cycle {
             gone: self.gone.clone(),
             started_of: self.started_of.clone(),
             notes: self.notes.clone(),
+            drawn: self.book.mark(),
+            set_aside: self.set_aside.clone(),
         });
         id
     }
@@ -62,6 +66,8 @@ impl Cycle {
         self.gone = saved.gone;
         self.started_of = saved.started_of;
         self.notes = saved.notes;
+        self.book.put_back(saved.drawn);
+        self.set_aside = saved.set_aside;
         self.unpark();
         Ok(())
     }

@@ -59,8 +59,8 @@ const QUEUES: &[&str] = &[
     "demand.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
+const POOLS: &[&str] = &["used", "ceiling"];
 const RESERVATIONS: &[&str] = &["job", "start", "end", "nodes", "durable"];
-const EMPTY: [&str; 1] = ["pools"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -72,19 +72,22 @@ impl Cycle {
     /// How many rows a table has.
     ///
     /// # Errors
-    /// An unknown table.
+    /// An unknown table; too little work left.
     pub fn rows(&mut self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
             "attempts" => self.state.attempts.len(),
             "queues" => self.queues.len(),
             "nodes" => self.state.nodes.len(),
+            "pools" => {
+                self.hand_out_pools()?;
+                self.book.pools().len()
+            }
             "devices" => self.devices().count(),
             "reservations" => {
                 self.list_promises();
                 self.reservations.len()
             }
-            t if EMPTY.contains(&t) => 0,
             _ => return Err(unknown_table(table)),
         };
         Ok(rows as u32)
@@ -100,12 +103,12 @@ impl Cycle {
             "attempts" => ATTEMPTS,
             "queues" => QUEUES,
             "nodes" => NODES,
+            "pools" => POOLS,
             "devices" => DEVICES,
             "reservations" => {
                 self.list_promises();
                 RESERVATIONS
             }
-            t if EMPTY.contains(&t) => return Ok(Vec::new()),
             _ => return Err(unknown_table(table)),
         };
         if !known.contains(&name) {
@@ -130,6 +133,7 @@ impl Cycle {
             "jobs" => self.job_column(name, rows),
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
+            "pools" => rows.iter().map(|r| self.pool_cell(name, *r)).collect(),
             "devices" => self.device_column(name, rows),
             "reservations" => rows.iter().map(|r| self.reservation_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),

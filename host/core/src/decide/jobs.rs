@@ -1,6 +1,6 @@
 //! Cancel, hold, release, requeue.
 
-use super::Tx;
+use super::{Tx, bounds};
 use crate::command::{Action, Actor, Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use crate::records::AttemptPhase;
@@ -62,6 +62,9 @@ fn one(tx: &mut Tx<'_>, action: Action, id: JobId, by: &Actor) -> Result<(), Ref
         (Action::Release, s) => conflict(&format!("only a pending job can be released; this one is {s}")),
         (Action::Requeue, JobState::Pending) => conflict("the job is pending already"),
         (Action::Requeue, s) if s.is_final() => {
+            if let Some((entry, _)) = tx.state.element(id) {
+                bounds::room_for(tx, &entry.job, 1)?;
+            }
             tx.emit(Event::Requeued { job: id });
             Ok(())
         }

@@ -3,12 +3,15 @@
 //! A command that is refused has emitted nothing. Every emitted event is applied at once, so that the next command of
 //! the same batch sees it.
 
+mod bounds;
 mod jobs;
 mod nodes;
+mod object_limits;
 mod objects;
 mod outlook;
 mod plan;
 mod policies;
+mod reservations;
 mod submit;
 
 use crate::command::{Command, Refusal, RefusalKind, Reply};

@@ -1,23 +1,37 @@
-//! Queues, accounts, users and additions to nodes: created, changed and deleted, all or none.
+//! Queues, accounts, users, QOS, licences, reservations and additions to nodes: created, changed and
+//! deleted, all or none.
 
-use super::Tx;
+use super::{Tx, object_limits, reservations};
 use crate::command::{ObjectKind, Objects, Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use ephor_model::{Account, AccountId, Amounts, NodeId, Queue, QueueId, User, limits};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal> {
-    let count = objects.queues.len() + objects.accounts.len() + objects.users.len() + objects.nodes.len();
+    let count = objects.count();
     if count > limits::APPLY_OBJECTS {
         let text = format!("{count} objects at once are above {}; apply them in parts", limits::APPLY_OBJECTS);
         return Err(Refusal::new(RefusalKind::Limit, text));
     }
     // Everything is worked out before the first event, so that a bad object leaves nothing half-done.
+    object_limits::check_names(tx.state, &objects)?;
+    let licences = object_limits::plan_licences(tx.state, objects.licences)?;
+    let qos = object_limits::plan_qos(tx.state, objects.qos)?;
     let queues = plan_queues(tx, objects.queues)?;
     let accounts = plan_accounts(tx, objects.accounts)?;
     let users = plan_users(tx, objects.users, &accounts)?;
     let nodes = plan_nodes(tx, objects.nodes)?;
+    let wishes = reservations::plan(tx, objects.reservations, &accounts)?;
     let mut tally = Tally::default();
+    for (id, is) in licences {
+        let change = Change::of(tx.state.licences.get(&id).map(|l| **l == is));
+        tally.note(tx, change, Event::LicenceSet { licence: id, is });
+    }
+    for (id, is) in qos {
+        let change = Change::of(tx.state.qos.get(&id).map(|q| **q == is));
+        tally.note(tx, change, Event::QosSet { qos: id, is });
+    }
     for (id, is) in queues {
         let change = Change::of(tx.state.queues.get(&id).map(|q| **q == is));
         tally.note(tx, change, Event::QueueSet { queue: id, is });
@@ -35,6 +49,11 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
         let same = before.as_ref().map(|n| n.extra_features == features && n.extra_amounts == extra);
         tally.note(tx, Change::of(same), Event::NodeSet { node: id, name, features, extra });
         tx.break_promises_if_less(id, before.as_deref());
+    }
+    for (no, is) in wishes {
+        let change = Change::of(tx.state.reservations.get(&no).map(|r| **r == is));
+        tally.note(tx, change, Event::ReservationSet { reservation: no, is: Arc::new(is) });
+        tx.lift_promises_under(no);
     }
     Ok(Reply::Applied { created: tally.created, changed: tally.changed, unchanged: tally.unchanged })
 }
@@ -76,7 +95,7 @@ impl Tally {
     }
 }
 
-fn check_name(kind: &str, name: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(kind: &str, name: &str) -> Result<(), Refusal> {
     let good = !name.is_empty()
         && name.len() <= limits::NAME_BYTES
         && name.chars().all(|c| c.is_alphanumeric() || "._-+@".contains(c));
@@ -166,6 +185,7 @@ fn plan_accounts(tx: &Tx<'_>, wanted: Vec<Account>) -> Result<Vec<(AccountId, Ac
             return Err(Refusal::new(RefusalKind::NotFound, text));
         }
     }
+    object_limits::check_tree(tx.state, &wanted)?;
     let mut ids: BTreeMap<String, AccountId> = BTreeMap::new();
     let out = wanted.into_iter().map(|account| {
         let known = tx.state.account_by_name(&account.name).map(|(id, _)| id);
@@ -183,7 +203,8 @@ fn plan_accounts(tx: &Tx<'_>, wanted: Vec<Account>) -> Result<Vec<(AccountId, Ac
 fn plan_users(tx: &Tx<'_>, wanted: Vec<User>, accounts: &[(AccountId, Account)]) -> Result<Vec<User>, Refusal> {
     for user in &wanted {
         check_name("user", &user.name)?;
-        for name in user.accounts.iter().chain(&user.default_account) {
+        let associated = user.associations.iter().map(|a| &a.account);
+        for name in user.accounts.iter().chain(&user.default_account).chain(associated) {
             let there = tx.state.account_by_name(name).is_some() || accounts.iter().any(|(_, a)| a.name == *name);
             if !there {
                 let text = format!("user '{}' names account '{name}', which is not there", user.name);
@@ -242,6 +263,9 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             if let Some(user) = tx.state.users.values().find(|u| u.default_account.as_deref() == Some(name)) {
                 return conflict(format!("account '{name}' is the default of user '{}'", user.name));
             }
+            if let Some(child) = tx.state.accounts.values().find(|a| a.parent.as_deref() == Some(name)) {
+                return conflict(format!("account '{}' lies below '{name}'", child.name));
+            }
             tx.emit(Event::AccountDeleted { account: id });
         }
         ObjectKind::User => {
@@ -260,6 +284,27 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             }
             tx.break_promises(id);
             tx.emit(Event::NodeDeleted { node: id });
+        }
+        ObjectKind::Qos => {
+            let (id, _) = tx.state.qos_by_name(name).ok_or_else(|| missing("QOS"))?;
+            object_limits::check_qos_unused(tx.state, id, name)?;
+            tx.emit(Event::QosDeleted { qos: id });
+        }
+        ObjectKind::Licence => {
+            let (id, _) = tx.state.licence_by_name(name).ok_or_else(|| missing("licence"))?;
+            object_limits::check_licence_unused(tx.state, id, name)?;
+            tx.emit(Event::LicenceDeleted { licence: id });
+        }
+        ObjectKind::Reservation => {
+            let (no, _) = tx.state.reservation_by_name(name).ok_or_else(|| missing("reservation"))?;
+            let asks = |e: &&Arc<crate::records::JobEntry>| {
+                e.unfinished > 0 && e.job.spec.reservation.as_deref() == Some(name)
+            };
+            let jobs = tx.state.jobs.values().filter(asks).count();
+            if jobs > 0 {
+                return conflict(format!("reservation '{name}' is still asked for by {jobs} jobs; cancel them first"));
+            }
+            tx.emit(Event::ReservationDeleted { reservation: no });
         }
     }
     Ok(Reply::Done)

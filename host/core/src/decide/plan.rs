@@ -4,8 +4,10 @@ use super::Tx;
 use super::outlook::Outlook;
 use crate::command::{Group, Kept, Reply, Start, expected_end};
 use crate::event::Event;
+use crate::pools::{Book, Draw};
 use crate::promise::Promise;
-use ephor_model::{Allocation, Amounts, AttemptKey, JobId, JobState, NodeId, Timestamp, limits};
+use crate::reservations;
+use ephor_model::{Allocation, Amounts, AttemptKey, JobId, JobState, NodeId, Span, Timestamp, limits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -57,9 +59,13 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
     let mut jobs = BTreeSet::new();
     let mut arrays: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut asked: BTreeMap<NodeId, (Amounts, BTreeMap<u32, i64>)> = BTreeMap::new();
+    let mut book = Book::default();
     for start in &group.starts {
         let good = jobs.insert(start.job) && may_start(tx, start.job, &mut arrays) && is_sound(&start.allocation);
         if !good {
+            return false;
+        }
+        if !within_limits(tx, start, &mut book) || !keeps_to_reservations(tx, start) {
             return false;
         }
         for part in &start.allocation.parts {
@@ -71,10 +77,36 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
         }
     }
     let more = tx.state.promises.len() + group.promises.len() <= limits::PROMISES;
-    let may_have = |kept: &Kept| is_waiting(tx, kept.job) && is_sound(&kept.allocation) && takes_jobs(tx, kept);
+    let may_have = |kept: &Kept| {
+        is_waiting(tx, kept.job)
+            && is_sound(&kept.allocation)
+            && takes_jobs(tx, kept)
+            && tx.state.find(kept.job).is_some_and(|(entry, _)| {
+                reservations::allow(tx.state, &entry.job, &kept.allocation, kept.start, promised_end(tx, kept))
+            })
+    };
     (more || group.promises.is_empty())
         && group.promises.iter().all(|kept| jobs.insert(kept.job) && may_have(kept))
         && asked.iter().all(|(node, (amounts, devices))| node_has(tx, *node, amounts, devices))
+}
+
+/// Whether a start runs into no reservation, and inside its own where it has one.
+fn keeps_to_reservations(tx: &Tx<'_>, start: &Start) -> bool {
+    let Some((entry, _)) = tx.state.element(start.job) else { return false };
+    let until = expected_end(tx.at, &entry.job.spec);
+    reservations::allow(tx.state, &entry.job, &start.allocation, tx.at, until)
+}
+
+/// Whether the pools of a job have what it takes, beside the starts of its group that went before.
+fn within_limits(tx: &Tx<'_>, start: &Start, book: &mut Book) -> bool {
+    let Some((entry, _)) = tx.state.element(start.job) else { return false };
+    let rows = book.rows_of_job(tx.state, &entry.job);
+    if rows.is_empty() {
+        return true;
+    }
+    let Timestamp(end) = expected_end(tx.at, &entry.job.spec);
+    let granted = Span(end.saturating_sub(tx.at.0));
+    book.take(&rows, &Draw::held(&entry.job, &start.allocation, granted)).is_ok()
 }
 
 /// Some nodes, each once, and something positive on each.

@@ -1,6 +1,6 @@
 //! Takes jobs that admission let through.
 
-use super::Tx;
+use super::{Tx, bounds};
 use crate::command::{Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use crate::records::Job;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub(super) fn submit(
     tx: &mut Tx<'_>,
-    spec: Arc<JobSpec>,
+    mut spec: Arc<JobSpec>,
     script: Option<Digest>,
     environment: Digest,
     known_ends: &[(JobId, JobState)],
@@ -17,7 +17,23 @@ pub(super) fn submit(
     let (queue, account) = check(tx, &spec)?;
     let (waiting, never) = open_dependencies(tx, &spec, known_ends)?;
     let id = JobId(tx.state.meta.next_job.max(1));
-    let job = Job { id, spec, queue, account, submitted: tx.at, script, environment, waiting, never };
+    let licences = bounds::licences_of(tx, &spec)?;
+    let qos = match tx.state.queues.get(&queue) {
+        Some(found) => bounds::qos_of(tx, &spec, account, found)?,
+        None => None,
+    };
+    let qos = qos.map(|(id, name)| {
+        if spec.qos.is_none() {
+            Arc::make_mut(&mut spec).qos = Some(name);
+        }
+        id
+    });
+    let submitted = tx.at;
+    if let Some(name) = spec.reservation.clone() {
+        bounds::check_reservation(tx, &spec, account, &name)?;
+    }
+    let job = Job { id, spec, queue, account, submitted, script, environment, waiting, never, qos, licences };
+    bounds::room_for(tx, &job, job.spec.count())?;
     tx.emit(Event::Submitted { job: Arc::new(job) });
     Ok(Reply::Job(id))
 }

@@ -4,7 +4,7 @@ use super::Caller;
 use super::error::SubmitError;
 use super::option::{Dialect, Given, JobOption};
 use super::request::RequestBuilder;
-use super::{dependency, environment};
+use super::{dependency, environment, licence};
 use crate::array::ArraySpec;
 use crate::job::{JobSpec, OpenMode, Payload};
 use crate::limits;
@@ -60,6 +60,8 @@ fn set(spec: &mut JobSpec, given: &Given, caller: &Caller<'_>) -> Result<(), Str
         JobOption::Queue => spec.queue = value,
         JobOption::Account => spec.account = value,
         JobOption::Qos => spec.qos = Some(value),
+        JobOption::Reservation => spec.reservation = Some(value),
+        JobOption::Licences => spec.licences = licence::parse(&value)?,
         JobOption::Comment => spec.comment = Some(value),
         JobOption::Time => spec.time_limit = Some(time_limit(&value, given.dialect)?),
         JobOption::Output => spec.stdout = Some(path(value)?),

@@ -76,6 +76,9 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("queue", s.queue != plain.queue, s.queue.clone());
     put("account", s.account != plain.account, s.account.clone());
     put("qos", s.qos.is_some(), opt(&s.qos));
+    let licences: Vec<String> = s.licences.iter().map(|(name, n)| format!("{name}:{n}")).collect();
+    put("licences", !licences.is_empty(), licences.join(","));
+    put("reservation", s.reservation.is_some(), opt(&s.reservation));
     put("comment", s.comment.is_some(), opt(&s.comment));
     put("work_dir", s.work_dir != "/work", s.work_dir.clone());
     put("stdin", s.stdin.is_some(), opt(&s.stdin));

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod gpu;
 pub mod hostlist;
+mod licence;
 mod names;
 pub mod option;
 mod quantity;

@@ -24,6 +24,8 @@ pub enum JobOption {
     Queue,
     Account,
     Qos,
+    Licences,
+    Reservation,
     Array,
     Dependency,
     Gres,
