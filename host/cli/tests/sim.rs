@@ -58,3 +58,91 @@ fn what_cannot_be_simulated_says_why_once() {
         assert!(ran.stdout.is_empty());
     }
 }
+
+/// Whether this build has no policies in it.
+fn no_policies(folder: &Path) -> bool {
+    let error = sim(folder, &["--trace", "log.swf"]).stderr;
+    let none = String::from_utf8_lossy(&error).contains("none in this build");
+    if none {
+        println!("skipped: no policies are built in; `make build` makes them first");
+    }
+    none
+}
+
+#[test]
+fn runs_are_compared_in_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log.swf"), LOG).unwrap();
+    if no_policies(folder.path()) {
+        return;
+    }
+    let compare = |args: &[&str]| {
+        let common = ["compare", "--trace", "log.swf", "--run", "fifo", "--run", "backfill,reservations=all"];
+        sim(folder.path(), &[&common, args].concat())
+    };
+    let shown = String::from_utf8(compare(&[]).stdout).unwrap();
+    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..4], ["RUN", "MEAN", "WAIT", "P90"]);
+    // The third job starts with the second under fifo, and beside the first under backfill.
+    assert_eq!((lines[1][0], lines[1][1]), ("fifo", "7.3"), "{shown}");
+    assert_eq!((lines[2][0], lines[2][1]), ("backfill,reservations=all", "3.0"), "{shown}");
+    let json = compare(&["--shake", "3", "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&report["shakes"], &report["runs"][1]["report"]["total_wait_s"]), (&3.into(), &9.into()));
+    assert!(report["runs"][0]["spread"]["mean_wait_s"]["median"].is_f64());
+    let error = String::from_utf8(compare(&["--run", "x=1"]).stderr).unwrap();
+    assert!(error.contains("error: the run 'x=1' names no scheduling policy"), "{error}");
+}
+
+#[test]
+fn a_page_needs_nothing_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log.swf"), LOG).unwrap();
+    if no_policies(folder.path()) {
+        return;
+    }
+    let ran = sim(folder.path(), &["--trace", "log.swf", "--html", "page.html"]);
+    assert_eq!(ran.status.code(), Some(0));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("<h1>Simulation of log.swf</h1>") && page.contains("Queue length"));
+    assert!(page.contains("prefers-color-scheme:dark") && page.contains("@media print"));
+    for foreign in ["http://", "https://", "<script", "<link", "<img", "@import", "url(", "NaN"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    let ran = sim(folder.path(), &["--trace", "log.swf", "--html", "none/page.html"]);
+    let error = String::from_utf8(ran.stderr).unwrap();
+    assert!(error.contains("error: cannot write the page 'none/page.html'"), "{error}");
+}
+
+#[test]
+fn scenarios_have_a_line_each_and_an_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log.swf"), LOG).unwrap();
+    if no_policies(folder.path()) {
+        return;
+    }
+    let case = |id: &str, waits: bool| {
+        format!(
+            "- {{id: {id}, title: one job, cluster: {{n0: {{gpus: 1}}}}, queues: [{{name: q}}], \
+             pending: [{{job: a, queue: q, class: train, gpu: 1}}], expect: {{a: {{wait: {waits}}}}}}}\n"
+        )
+    };
+    let head = "meta: {format: ephor-scenarios/1}\nscenarios:\n";
+    std::fs::write(folder.path().join("good.yaml"), format!("{head}{}", case("A", false))).unwrap();
+    std::fs::write(folder.path().join("bad.yaml"), format!("{head}{}{}", case("A", false), case("B", true))).unwrap();
+    let ran = sim(folder.path(), &["--scenarios", "bad.yaml"]);
+    let shown = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{shown}");
+    assert!(
+        shown.starts_with("ok    A  one job\nFAIL  B  one job: a runs on n0\n1 passed, 1 failed under "),
+        "{shown}"
+    );
+    let ran = sim(folder.path(), &["--scenarios", "good.yaml", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!((ran.status.code(), &report["passed"], &report["failed"]), (Some(0), &1.into(), &0.into()));
+    assert_eq!(report["cases"][0]["id"], "A");
+    let ran = sim(folder.path(), &[]);
+    assert_eq!(ran.status.code(), Some(2));
+    let ran = sim(folder.path(), &["--scenarios", "good.yaml", "--trace", "log.swf"]);
+    assert_eq!(ran.status.code(), Some(2));
+}

@@ -244,8 +244,10 @@ impl Thread<'_> {
             let more = note.code != ReasonCode::Resources && !note.text.is_empty();
             out.lines.extend(more.then(|| note.text.to_string()));
             out.earliest = note.earliest;
-            out.promised = note.earliest.is_some();
         }
+        // A promise that lasts is a fact; what a note says held for its cycle.
+        out.earliest = self.state.promises.get(&job).map(|promise| promise.start).or(out.earliest);
+        out.promised = out.earliest.is_some();
         out.lines.push(match ahead {
             0 => "no job goes before it".to_owned(),
             1 => "1 job goes before it".to_owned(),

@@ -1,5 +1,6 @@
 //! What may be asked of the state, and how it is refused.
 
+use crate::promise::LiftCause;
 use crate::records::Fading;
 use ephor_model::{
     Account, Allocation, Amounts, AttemptKey, Digest, EndCause, Exit, Generation, JobId, JobSpec, JobState, NodeId,
@@ -128,8 +129,23 @@ pub enum Action {
 /// Changes that stand or fall together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// Attempts to start.
+    /// Attempts to start. What was promised to their jobs ends with that.
     pub starts: Vec<Start>,
+    /// Promises to give, each in place of the one that its job has.
+    pub promises: Vec<Kept>,
+    /// Promises to give up; a job that has none is passed over.
+    pub lifts: Vec<(JobId, LiftCause)>,
+}
+
+/// One promise of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The job.
+    pub job: JobId,
+    /// When it shall start.
+    pub start: Timestamp,
+    /// Where.
+    pub allocation: Arc<Allocation>,
 }
 
 /// One start of a plan.

@@ -1,5 +1,6 @@
 //! Facts that changed the state. The state is the fold of its events (law 3).
 
+use crate::promise::{LiftCause, Promise};
 use crate::records::{Fading, Job};
 use ephor_model::{
     Account, AccountId, Allocation, Amounts, AttemptKey, Digest, EndCause, Epoch, Exit, Generation, Hold, JobId,
@@ -235,5 +236,19 @@ pub enum Event {
     TokenClosed {
         /// Digest of its secret.
         token: Digest,
+    },
+    /// A start is promised to a waiting job, in place of what was promised to it before.
+    Promised {
+        /// The element.
+        job: JobId,
+        /// When and where.
+        promise: Arc<Promise>,
+    },
+    /// A promise was given up while its job goes on waiting.
+    PromiseLifted {
+        /// The element.
+        job: JobId,
+        /// Why.
+        why: LiftCause,
     },
 }

@@ -184,6 +184,14 @@ impl State {
                 touched.insert(RowKey::Token(*token));
                 self.tokens.remove(token).is_some()
             }
+            Event::Promised { job, promise } => {
+                touched.insert(RowKey::Promise(*job));
+                self.set_promise(*job, promise.clone())
+            }
+            Event::PromiseLifted { job, .. } => {
+                touched.insert(RowKey::Promise(*job));
+                self.remove_promise(*job)
+            }
         };
         match ok {
             true => Ok(()),
@@ -194,7 +202,9 @@ impl State {
     fn change(&mut self, id: JobId, touched: &mut BTreeSet<RowKey>, change: impl FnOnce(&Job, &mut Element)) -> bool {
         touched.insert(RowKey::Element(id));
         let Some(job) = self.find(id).map(|(entry, _)| entry.job.clone()) else { return false };
-        self.change_element(id, |e| change(&job, e))
+        let known = self.change_element(id, |e| change(&job, e));
+        self.settle_promise(id, touched);
+        known
     }
 
     fn change_attempt(

@@ -8,6 +8,7 @@ pub mod cycle;
 pub mod decide;
 pub mod event;
 mod fold;
+pub mod promise;
 pub mod records;
 pub mod replica;
 pub mod roles;
@@ -17,6 +18,7 @@ pub mod state;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};
+pub use promise::{LiftCause, Promise};
 pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
 pub use roles::{Fault, FaultKind};
 pub use rows::{Row, RowKey};

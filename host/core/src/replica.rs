@@ -2,12 +2,17 @@
 //!
 //! Fed by the same events as the state, so that submits and queries never wait for a cycle.
 
+mod promises;
+
+pub use promises::{Kept, Promises};
+
 use crate::event::{Event, Stamped};
+use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
 use ephor_model::{JobId, JobState, NodeId, QueueId, ResourceId, Span, Timestamp};
-use ephor_placement::{ClassId, Cluster, Need, NodeView};
+use ephor_placement::{ClassId, Cluster, Need, NodeView, Work};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,21 +35,27 @@ pub struct Pending {
     pub throttle: Option<(JobId, u32)>,
 }
 
+/// What decides whether a job is worth a look: its class, and how long it may run.
+pub type Kind = (ClassId, Span);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
     pending: BTreeMap<JobId, Pending>,
-    order: BTreeMap<Rank, ClassId>,
+    order: BTreeMap<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeMap<Rank, ClassId>,
+    arrived: BTreeMap<Rank, Kind>,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
+    /// Nodes on which something came free since parked classes were looked at.
+    freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
     priorities: BTreeMap<JobId, i64>,
     unranked: BTreeSet<JobId>,
+    pub(crate) promises: Promises,
 }
 
 impl Replica {
@@ -62,6 +73,8 @@ impl Replica {
                 replica.refresh_job(JobId(first.0 + ordinal), state);
             }
         }
+        state.promises.keys().for_each(|job| replica.refresh_promise(*job, state));
+        replica.find_orphans();
         replica
     }
 
@@ -75,15 +88,17 @@ impl Replica {
             }
             Event::HoldSet { job, .. } | Event::CancelledPending { job, .. } | Event::Requeued { job } => {
                 self.refresh_job(*job, state);
+                self.refresh_promise(*job, state);
             }
+            Event::Promised { job, .. } | Event::PromiseLifted { job, .. } => self.refresh_promise(*job, state),
             Event::Started { key, allocation, expected_end } => {
                 self.forget(key.job);
+                self.refresh_promise(key.job, state);
                 self.cluster.occupy(key.job, allocation, *expected_end);
             }
             Event::Ended { key, .. } => {
-                let nodes = self.cluster.nodes_of(key.job);
+                self.freed.extend(self.cluster.nodes_of(key.job));
                 self.cluster.vacate(key.job);
-                self.wake_for(&nodes);
                 self.refresh_job(key.job, state);
             }
             Event::NodeRegistered { node, .. }
@@ -100,6 +115,7 @@ impl Replica {
                     .map(|(id, e)| (*id, e.elements.len() as u64))
                     .collect();
                 theirs.into_iter().for_each(|(first, count)| self.refresh_all(first, count, state));
+                self.find_orphans();
             }
             _ => {}
         }
@@ -109,7 +125,9 @@ impl Replica {
     pub fn helps(event: &Event) -> bool {
         !matches!(
             event,
-            Event::Began { .. }
+            Event::Promised { .. }
+                | Event::PromiseLifted { why: LiftCause::Policy | LiftCause::Expired, .. }
+                | Event::Began { .. }
                 | Event::EndOrdered { .. }
                 | Event::Started { .. }
                 | Event::Charged { .. }
@@ -148,12 +166,20 @@ impl Replica {
     /// Every class is worth a look again.
     pub fn unpark_all(&mut self) {
         self.parked.clear();
+        self.freed.clear();
     }
 
-    /// Unparks the classes that could use what came free on these nodes.
-    fn wake_for(&mut self, nodes: &[NodeId]) {
+    /// Unparks the classes that have room again, with what came free since the last time.
+    pub fn unpark_helped(&mut self, work: &mut Work) {
+        let freed = std::mem::take(&mut self.freed);
+        if freed.is_empty() {
+            return;
+        }
         for (i, parked) in self.parked.iter_mut().enumerate().filter(|(_, parked)| parked.is_some()) {
-            if nodes.iter().any(|node| self.cluster.may_help(ClassId(i as u32), *node)) {
+            let class = ClassId(i as u32);
+            let helped = freed.iter().any(|node| self.cluster.may_help(class, *node));
+            // Where the work ends before the answer, a look costs less than a job that is forgotten.
+            if helped && self.cluster.has_room_now(class, work).unwrap_or(true) {
                 *parked = None;
             }
         }
@@ -195,7 +221,11 @@ impl Replica {
             queue: job.queue,
             throttle: job.spec.array.as_ref().and_then(|a| a.throttle).map(|most| (job.id, most)),
         };
-        self.timed.insert((eligible, id));
+        if eligible <= state.meta.now {
+            self.let_in(&pending);
+        } else {
+            self.timed.insert((eligible, id));
+        }
         self.pending.insert(id, pending);
         if !self.priorities.contains_key(&id) {
             self.unranked.insert(id);
@@ -217,16 +247,23 @@ impl Replica {
         if self.cluster.advance(now) {
             self.unpark_all();
         }
+        self.promises.advance(now);
         while let Some((at, id)) = self.timed.first().copied() {
             if at > now {
                 break;
             }
             self.timed.pop_first();
-            if let Some(pending) = self.pending.get(&id) {
-                self.order.insert(pending.rank, pending.class);
-                self.arrived.insert(pending.rank, pending.class);
+            if let Some(pending) = self.pending.get(&id).cloned() {
+                self.let_in(&pending);
             }
         }
+    }
+
+    /// A job may start from now on.
+    fn let_in(&mut self, pending: &Pending) {
+        let kind = (pending.class, pending.limit);
+        self.order.insert(pending.rank, kind);
+        self.arrived.insert(pending.rank, kind);
     }
 
     /// A cycle was accepted: from now on others count as having arrived.
@@ -234,9 +271,14 @@ impl Replica {
         self.arrived.clear();
     }
 
-    /// When the next job's begin time comes.
+    /// When the next job's begin time comes, or the time of a promise.
     pub fn next_time(&self) -> Option<Timestamp> {
-        self.timed.first().map(|(at, _)| *at)
+        self.timed.first().map(|(at, _)| *at).into_iter().chain(self.promises.next_time()).min()
+    }
+
+    /// What is promised.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
     }
 
     /// A pending job.
@@ -250,13 +292,13 @@ impl Replica {
     }
 
     /// The eligible jobs in order, behind that one.
-    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
+    pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
-    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &ClassId)> {
+    pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
     }
@@ -275,14 +317,12 @@ impl Replica {
     pub fn set_priorities(&mut self, values: impl IntoIterator<Item = (JobId, i64)>) {
         for (id, value) in values {
             let Some(pending) = self.pending.get_mut(&id) else { continue };
-            let was_in = self.order.remove(&pending.rank).is_some();
-            let had_arrived = self.arrived.remove(&pending.rank).is_some();
-            pending.rank.1 = Reverse(value);
-            if was_in {
-                self.order.insert(pending.rank, pending.class);
-            }
-            if had_arrived {
-                self.arrived.insert(pending.rank, pending.class);
+            let old = std::mem::replace(&mut pending.rank.1, Reverse(value));
+            let old_rank = (pending.rank.0, old, pending.rank.2, pending.rank.3);
+            for order in [&mut self.order, &mut self.arrived] {
+                if let Some(kind) = order.remove(&old_rank) {
+                    order.insert(pending.rank, kind);
+                }
             }
             self.priorities.insert(id, value);
             self.unranked.remove(&id);

@@ -1,5 +1,6 @@
 //! The state as rows of a store: what one transaction must write beside its events.
 
+use crate::promise::Promise;
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
 use ephor_model::{Account, AccountId, AttemptKey, Digest, JobId, NodeId, Queue, QueueId, Slot, Uid, User};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub enum RowKey {
     Policy(Slot),
     /// An open token.
     Token(Digest),
+    /// What is promised to a job.
+    Promise(JobId),
 }
 
 /// Content of a row.
@@ -61,4 +64,6 @@ pub enum Row {
     Policy(Arc<PolicySlot>),
     /// An open token.
     Token(OpenToken),
+    /// A promise.
+    Promise(Arc<Promise>),
 }

@@ -16,6 +16,8 @@ pub struct Scheduler {
     causes: Vec<Cause>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
+    /// Which policy made the last plan.
+    decided_by: String,
     /// The last cycle ended with its budget: some jobs were not looked at.
     incomplete: bool,
     /// All pending jobs get a new priority after this long; 0: at every cycle.
@@ -30,6 +32,7 @@ impl Scheduler {
             causes: vec![Cause::Settings],
             outcomes: Vec::new(),
             ranked_at: None,
+            decided_by: String::new(),
             incomplete: false,
             recalculate_every: Span::seconds(60),
         }
@@ -38,19 +41,35 @@ impl Scheduler {
     /// Takes note of the events of a committed batch; `state` is the state after it.
     pub fn observe(&mut self, events: &[Stamped], state: &State) {
         for stamped in events {
+            let early = self.frees_early(stamped);
             self.replica.observe(stamped, state);
             if !Replica::helps(&stamped.event) {
                 continue;
             }
             self.causes.push(match &stamped.event {
+                _ if early => Cause::ReleasedEarly,
                 Event::Submitted { job } => Cause::Arrived(job.id),
                 Event::HoldSet { job, .. } | Event::Requeued { job } | Event::DependencyDecided { job, .. } => {
                     Cause::Arrived(*job)
                 }
                 Event::Ended { .. } | Event::CancelledPending { .. } => Cause::Released,
-                Event::NodeRegistered { .. } | Event::NodeResumed { .. } | Event::NodeSet { .. } => Cause::Nodes,
+                Event::PromiseLifted { .. }
+                | Event::NodeRegistered { .. }
+                | Event::NodeResumed { .. }
+                | Event::NodeSet { .. } => Cause::Nodes,
                 _ => Cause::Settings,
             });
+        }
+    }
+
+    /// Whether the event, not seen yet, frees what was counted on to be held for longer.
+    fn frees_early(&self, stamped: &Stamped) -> bool {
+        match &stamped.event {
+            Event::Ended { key, .. } => self.replica.cluster.expected_end(key.job) > Some(stamped.at),
+            Event::CancelledPending { job, .. } | Event::HoldSet { job, .. } => {
+                self.replica.promises.get(*job).is_some()
+            }
+            _ => false,
         }
     }
 
@@ -75,7 +94,7 @@ impl Scheduler {
         !self.causes.is_empty() || self.replica.next_time().is_some_and(|at| at <= now)
     }
 
-    /// When the next begin time comes, where one lies ahead.
+    /// When the next begin time or promised start comes, where one lies ahead.
     pub fn next_time(&self) -> Option<Timestamp> {
         self.replica.next_time()
     }
@@ -124,6 +143,12 @@ impl Scheduler {
         if self.incomplete {
             self.causes.push(Cause::Settings);
         }
+        let label = policy.label();
+        if label != self.decided_by {
+            // What one policy refused and another would promise a start deserves a look.
+            self.replica.unpark_all();
+            self.decided_by = label;
+        }
         let replica = std::mem::take(&mut self.replica);
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
         match policy.schedule(cycle) {
@@ -157,6 +182,8 @@ impl Scheduling for FirstComeFirstServed {
     fn schedule(&mut self, mut cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
         let how = Placing::default();
         let mut after = None;
+        // It gives no promises, so that those which it finds would hold up the first job for ever.
+        cycle.lift_all();
         loop {
             let window = cycle.next(Scope::All, after, 256);
             let Some(last) = window.last() else { break };
@@ -177,7 +204,7 @@ impl Scheduling for FirstComeFirstServed {
 /// A job that can never run holds up nobody; any other refusal does.
 fn stops_the_queue(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Started | Outcome::Claimed | Outcome::Refused(CycleRefusal::Never(_)) => false,
+        Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) | Outcome::Refused(CycleRefusal::Never(_)) => false,
         Outcome::Refused(_) | Outcome::Untried => true,
     }
 }

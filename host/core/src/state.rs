@@ -1,5 +1,6 @@
 //! The state of the cluster and the questions that are asked of it.
 
+use crate::promise::Promise;
 use crate::records::{
     Attempt, Element, Elements, Job, JobEntry, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged,
 };
@@ -36,6 +37,8 @@ pub struct State {
     pub policies: OrdMap<Slot, Arc<PolicySlot>>,
     /// Open join tokens.
     pub tokens: OrdMap<Digest, OpenToken>,
+    /// What is promised to waiting jobs.
+    pub promises: OrdMap<JobId, Arc<Promise>>,
     /// What follows from the rest, kept for speed; not stored.
     pub derived: Derived,
 }
@@ -45,6 +48,8 @@ pub struct State {
 pub struct Derived {
     /// What attempts hold on each node.
     pub held: OrdMap<NodeId, Held>,
+    /// Jobs that have a promise on a node; no entry where there is none.
+    pub promised: OrdMap<NodeId, OrdSet<JobId>>,
     /// Jobs (first ids) that wait for a job (first id).
     pub dependents: OrdMap<JobId, OrdSet<JobId>>,
     /// Jobs that are not finished, by user.
@@ -137,6 +142,7 @@ impl State {
             RowKey::Uncharged(key) => Row::Uncharged(self.uncharged.get(key)?.clone()),
             RowKey::Policy(slot) => Row::Policy(self.policies.get(slot)?.clone()),
             RowKey::Token(digest) => Row::Token(self.tokens.get(digest)?.clone()),
+            RowKey::Promise(id) => Row::Promise(self.promises.get(id)?.clone()),
         })
     }
 
@@ -158,6 +164,7 @@ impl State {
         keys.extend(self.uncharged.keys().map(|key| RowKey::Uncharged(*key)));
         keys.extend(self.policies.keys().map(|slot| RowKey::Policy(slot.clone())));
         keys.extend(self.tokens.keys().map(|digest| RowKey::Token(*digest)));
+        keys.extend(self.promises.keys().map(|id| RowKey::Promise(*id)));
         keys
     }
 
@@ -167,7 +174,7 @@ impl State {
     /// Rows that do not belong together, as after damage: the text names the row.
     pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Row)>) -> Result<Self, String> {
         let mut state = Self::default();
-        let mut elements = Vec::new();
+        let (mut elements, mut promises) = (Vec::new(), Vec::new());
         for (key, row) in rows {
             match (key, row) {
                 (RowKey::Meta, Row::Meta(meta)) => state.meta = meta,
@@ -185,6 +192,7 @@ impl State {
                 (RowKey::Uncharged(key), Row::Uncharged(u)) => drop(state.uncharged.insert(key, u)),
                 (RowKey::Policy(slot), Row::Policy(p)) => drop(state.policies.insert(slot, p)),
                 (RowKey::Token(digest), Row::Token(t)) => drop(state.tokens.insert(digest, t)),
+                (RowKey::Promise(id), Row::Promise(p)) => promises.push((id, p)),
                 (key, _) => return Err(format!("row {key:?} holds something else")),
             }
         }
@@ -200,6 +208,11 @@ impl State {
                 return Err(format!("the attempt of job {id} belongs to no job"));
             }
             state.count_running(id, 1);
+        }
+        for (id, promise) in promises {
+            if !state.set_promise(id, promise) {
+                return Err(format!("job {id}, which has a promise, does not wait to be started"));
+            }
         }
         Ok(state)
     }

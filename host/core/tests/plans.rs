@@ -17,7 +17,7 @@ fn start(job: JobId, node: u32, millicores: i64) -> Start {
 }
 
 fn commit(world: &mut World, groups: Vec<Vec<Start>>) -> Vec<bool> {
-    let groups = groups.into_iter().map(|starts| Group { starts }).collect();
+    let groups = groups.into_iter().map(|starts| Group { starts, ..Group::default() }).collect();
     match world.run(Command::Plan { groups }).unwrap() {
         Reply::Groups(taken) => taken,
         other => panic!("{other:?}"),

@@ -5,15 +5,16 @@ mod support;
 
 use ephor_core::command::{Action, NodeReport};
 use ephor_core::{Command, NodeHealth};
-use ephor_model::{AttemptKey, EndCause, GpuRequest, JobId, ResourceId};
+use ephor_model::{AllocationPart, AttemptKey, EndCause, GpuRequest, JobId, JobState, ResourceId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::{World, job};
+use support::{Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
     Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8> },
     Cycle,
+    Promise,
     Begin(u8),
     End { which: u8, code: i32 },
     Act { action: u8, job: u8 },
@@ -29,6 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
             |(cpus, gpu, array, hold, depends)| Step::Submit { cpus, gpu, array, hold: hold && array == 1, depends }
         ),
         4 => Just(Step::Cycle),
+        4 => Just(Step::Promise),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
         2 => (0u8..4, any::<u8>()).prop_map(|(action, job)| Step::Act { action, job }),
@@ -71,6 +73,7 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             world.submit(new);
         }
         Step::Cycle => drop(world.cycle()),
+        Step::Promise => drop(world.cycle_by(&mut Conservative::default())),
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
                 world.begin(id);
@@ -112,6 +115,16 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
 }
 
 fn check(world: &World) {
+    let now = world.scheduler.replica().cluster.now();
+    for (id, promise) in &world.state.promises {
+        let (_, element) = world.state.element(*id).unwrap();
+        assert!(element.state == JobState::Pending && element.eligible.is_some(), "job {id} does not wait");
+        let kept = world.scheduler.replica().promises().get(*id).unwrap();
+        assert_eq!(&kept.promise, promise, "the replica's promise differs");
+        let up = |p: &AllocationPart| world.state.nodes.get(&p.node).unwrap().takes_jobs();
+        assert!(promise.allocation.parts.iter().all(up), "a node that takes no jobs is promised to job {id}");
+    }
+    assert_eq!(world.scheduler.replica().promises().len(), world.state.promises.len());
     for (id, node) in &world.state.nodes {
         let held: i64 = world
             .state
@@ -136,7 +149,12 @@ fn check(world: &World) {
             let left = |device: u32| 1000 - devices.get(&device).copied().unwrap_or(0);
             assert_eq!(free, (0..GPUS).map(left).collect::<Vec<_>>(), "the replica differs on node {id}");
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
-            assert_eq!(replica.get(ResourceId::CPU), CPUS * 1000 - held, "the replica differs on node {id}");
+            // What is promised from now on or before is kept free already.
+            let begun = world.state.promises.values().filter(|p| p.start <= now && p.until > now);
+            let begun = begun.flat_map(|p| p.allocation.parts.iter()).filter(|p| p.node == *id);
+            let kept: i64 = begun.map(|p| p.amounts.get(ResourceId::CPU)).sum();
+            let free = CPUS * 1000 - held - kept;
+            assert_eq!(replica.get(ResourceId::CPU), free, "the replica differs on node {id}");
         }
     }
     for (id, entry) in &world.state.jobs {

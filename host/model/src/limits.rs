@@ -48,6 +48,10 @@ pub const GENERATIONS_KEPT: usize = 8;
 pub const APPLY_OBJECTS: usize = 100_000;
 /// Jobs in one answer to a query; the caller pages on.
 pub const QUERY_ROWS: usize = 100_000;
+/// Promises that are kept at a time: those of a deep queue under conservative backfilling.
+pub const PROMISES: usize = 100_000;
+/// How long a promise is kept beyond its time, in milliseconds: an hour, far above the grace of whoever holds it up.
+pub const PROMISE_LATE_MS: i64 = 3_600_000;
 /// Join tokens that are open at a time.
 pub const OPEN_TOKENS: usize = 100_000;
 /// Life of a join token in milliseconds: one day.

@@ -6,6 +6,20 @@ use ephor_model::id::NodeId;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 
+impl FromIterator<bool> for Bits {
+    /// Whether each node is in, by id.
+    fn from_iter<T: IntoIterator<Item = bool>>(nodes: T) -> Self {
+        let mut words = Vec::new();
+        for (i, member) in nodes.into_iter().enumerate() {
+            match words.last_mut() {
+                Some(word) if i % 64 > 0 => *word |= u64::from(member) << (i % 64),
+                _ => words.push(u64::from(member)),
+            }
+        }
+        Self(words)
+    }
+}
+
 impl Bits {
     /// Puts a node in or takes it out.
     pub fn set(&mut self, id: NodeId, member: bool) {

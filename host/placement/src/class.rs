@@ -6,7 +6,7 @@ use crate::demand::Demand;
 use crate::fit::{Fit, Fitting};
 use crate::index::{Key, NOTHING};
 use crate::need::{ClassId, Need};
-use crate::node::{Node, NodeClass};
+use crate::node::{Node, NodeClass, NodeClassId};
 use crate::place::{Among, Room};
 use crate::placing::Placing;
 use crate::profile::Level;
@@ -132,6 +132,18 @@ impl Class {
         (!self.need.request.exclude.contains(&known.name)).then_some(fit)
     }
 
+    /// Works `eligible` out for all nodes.
+    fn refresh_all(&mut self, nodes: &[Node], up: &[Option<NodeClassId>]) {
+        let serves: Vec<bool> = self.empty.iter().map(Option::is_some).collect();
+        let all = up.iter().map(|class| class.is_some_and(|class| serves[class.0 as usize]));
+        self.eligible = all.collect();
+        if !self.need.request.exclude.is_empty() {
+            for (i, node) in nodes.iter().enumerate() {
+                self.refresh(NodeId(i as u32), node);
+            }
+        }
+    }
+
     /// Brings `eligible` up to date for one node.
     pub fn refresh(&mut self, id: NodeId, node: &Node) {
         let eligible = node.is_up() && self.fit_empty(node).is_some();
@@ -148,7 +160,11 @@ fn floor(need: &Need, demand: &Demand) -> Key {
     if demand.most == 1 {
         gpus = gpus.max(i64::from(demand.gpus_in_all) * 1000);
     }
-    [least.get(ResourceId::CPU), least.get(ResourceId::MEM), gpus].map(|n| if n > 0 { n } else { i64::MIN })
+    let of_one = i64::from(demand.share);
+    // A part of a GPU is in what each node gives, and does not take a whole one.
+    let gpus = if of_one > 0 { 0 } else { gpus };
+    let floor = [least.get(ResourceId::CPU), least.get(ResourceId::MEM), gpus, of_one];
+    floor.map(|n| if n > 0 { n } else { i64::MIN })
 }
 
 impl Cluster {
@@ -161,9 +177,7 @@ impl Cluster {
         let mut class = Class::new(need);
         self.shapes.iter().for_each(|shape| class.add_shape(shape));
         self.node_classes.iter().for_each(|(nodes, _)| class.add_node_class(nodes));
-        for (i, node) in self.nodes.iter().enumerate() {
-            class.refresh(NodeId(i as u32), node);
-        }
+        class.refresh_all(&self.nodes, &self.up);
         self.classes.push(class);
         self.class_ids.insert(need.clone(), id);
         id

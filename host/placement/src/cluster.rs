@@ -8,12 +8,14 @@ use crate::profile::BEGINNING;
 use crate::shape::{Shape, ShapeId};
 use crate::start::{Reservation, ReservationId, Running};
 use crate::undo::Change;
+use ephor_model::allocation::Allocation;
 use ephor_model::id::{JobId, NodeId};
 use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 
 /// A set of nodes with everything that is held on them. Copies are independent.
 ///
@@ -30,18 +32,20 @@ pub struct Cluster {
     /// What nodes are alike in, each with how many nodes of the cluster are so.
     pub(crate) node_classes: Vec<(NodeClass, u32)>,
     pub(crate) node_class_ids: BTreeMap<NodeClass, NodeClassId>,
+    /// By node id: its class, where it is up.
+    pub(crate) up: Vec<Option<NodeClassId>>,
     /// What is free now on each node that is up.
     pub(crate) index: Index,
     pub(crate) classes: Vec<Class>,
     /// Looked up, never walked.
     pub(crate) class_ids: HashMap<Need, ClassId, BuildHasherDefault<DefaultHasher>>,
     pub(crate) running: BTreeMap<JobId, Running>,
-    /// Running jobs by the end that is counted on, without those that never end.
-    pub(crate) ends: BTreeSet<(Timestamp, JobId)>,
+    /// What running jobs hold, by the end that is counted on; without those that never end.
+    pub(crate) ends: BTreeMap<(Timestamp, JobId), Arc<Allocation>>,
     pub(crate) reservations: BTreeMap<ReservationId, Reservation>,
-    /// When reservations begin and end, as far as that lies ahead.
-    pub(crate) turns: BTreeSet<(Timestamp, ReservationId)>,
-    pub(crate) next_reservation: u32,
+    /// What reservations hold, by when they begin and by when they end, as far as that lies ahead.
+    pub(crate) turns: BTreeMap<(Timestamp, ReservationId), Arc<Allocation>>,
+    pub(crate) next_reservation: u64,
     pub(crate) undo: Vec<Change>,
     /// Grows whenever the set of nodes or what one of them could offer changes.
     pub(crate) revision: u64,
@@ -85,13 +89,14 @@ impl Cluster {
             shape_ids: BTreeMap::from([(unknown, ShapeId::default())]),
             node_classes: vec![(NodeClass::default(), 0)],
             node_class_ids: BTreeMap::from([(NodeClass::default(), NodeClassId::default())]),
+            up: Vec::new(),
             index: Index::default(),
             classes: Vec::new(),
             class_ids: Default::default(),
             running: BTreeMap::new(),
-            ends: BTreeSet::new(),
+            ends: BTreeMap::new(),
             reservations: BTreeMap::new(),
-            turns: BTreeSet::new(),
+            turns: BTreeMap::new(),
             next_reservation: 0,
             undo: Vec::new(),
             revision: 0,

@@ -21,6 +21,7 @@ use ephor_model::id::{JobId, NodeId};
 use ephor_model::time::{Span, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 
 impl Cluster {
     /// The earliest time, from `from` on and never before the time that the cluster was told, at which the class fits
@@ -39,7 +40,7 @@ impl Cluster {
         work.take(1)?;
         let from = from.max(self.now);
         match self.first_room(class, from, limit, how, work)? {
-            Ok((start, allocation)) => Ok(Slot { start, allocation, duration: limit, class }),
+            Ok((start, allocation)) => Ok(Slot { start, allocation: Arc::new(allocation), duration: limit, class }),
             Err(lack) => Err(self.refusal(class, how, lack.room)),
         }
     }
@@ -94,9 +95,9 @@ impl Cluster {
     /// Everything that begins or ends after a time, in order, and what it holds.
     fn changes_after(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &Allocation)> {
         let ends = self.ends.range((Excluded((time, JobId(u64::MAX))), Unbounded));
-        let turns = self.turns.range((Excluded((time, ReservationId(u32::MAX))), Unbounded));
-        let mut ends = ends.filter_map(|(at, job)| Some((*at, &self.running.get(job)?.allocation))).peekable();
-        let mut turns = turns.filter_map(|(at, id)| Some((*at, &self.reservations.get(id)?.allocation))).peekable();
+        let turns = self.turns.range((Excluded((time, ReservationId(u64::MAX))), Unbounded));
+        let mut ends = ends.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
+        let mut turns = turns.map(|((at, _), allocation)| (*at, &**allocation)).peekable();
         std::iter::from_fn(move || match (ends.peek(), turns.peek()) {
             (Some((end, _)), Some((turn, _))) if turn < end => turns.next(),
             (None, _) => turns.next(),

@@ -8,7 +8,17 @@ use crate::shape::{Shape, ShapeId};
 use ephor_model::allocation::Allocation;
 use ephor_model::id::{JobId, NodeId};
 use ephor_model::time::{Span, Timestamp};
-use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Takes the first of some timed things if its time has come.
+fn pop_until<T: Copy + Ord>(
+    timed: &mut BTreeMap<(Timestamp, T), Arc<Allocation>>,
+    now: Timestamp,
+) -> Option<((Timestamp, T), Arc<Allocation>)> {
+    let first = timed.first_entry()?;
+    (first.key().0 <= now).then(|| first.remove_entry())
+}
 
 impl Cluster {
     /// Says what time it is. A job that should have ended by then still holds what it has, and is counted as ending one
@@ -20,16 +30,12 @@ impl Cluster {
             return false;
         }
         self.now = now;
-        while let Some((end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
-            self.ends.remove(&(end, job));
+        while let Some(((_, job), _)) = pop_until(&mut self.ends, now) {
             self.count_end(job, now + Span(1));
         }
         let mut turned = false;
-        while let Some((_, id)) = self.turns.first().copied().filter(|(at, _)| *at <= now) {
-            self.turns.pop_first();
-            let nodes = self.reservations.get(&id).map(|r| r.allocation.parts.iter().map(|p| p.node).collect());
-            let nodes: Vec<NodeId> = nodes.unwrap_or_default();
-            nodes.into_iter().for_each(|node| self.reindex(node));
+        while let Some((_, allocation)) = pop_until(&mut self.turns, now) {
+            allocation.parts.iter().for_each(|part| self.reindex(part.node));
             turned = true;
         }
         turned
@@ -80,9 +86,9 @@ impl Cluster {
 
     /// A job runs: it holds that until about then. In place of what the same job held before, planned or not.
     /// Of GPUs the devices count.
-    pub fn occupy(&mut self, job: JobId, allocation: &Allocation, until: Timestamp) {
+    pub fn occupy(&mut self, job: JobId, allocation: &Arc<Allocation>, until: Timestamp) {
         self.remove_running(job);
-        self.add_running(job, allocation.clone(), until, false);
+        self.add_running(job, Arc::clone(allocation), until, false);
     }
 
     /// A job holds nothing any more. One that is not known is ignored.
@@ -103,19 +109,18 @@ impl Cluster {
     fn count_end(&mut self, job: JobId, ends: Timestamp) {
         let Some(running) = self.running.get_mut(&job) else { return };
         let old = std::mem::replace(&mut running.ends, ends);
-        let mut nodes: SmallVec<[NodeId; 8]> = SmallVec::new();
-        for part in &running.allocation.parts {
+        let allocation = Arc::clone(&running.allocation);
+        for part in &allocation.parts {
             let node = &mut self.nodes[part.node.0 as usize];
             let shape = &self.shapes[node.shape.0 as usize];
             node.profile.move_end(old, ends, &shape.level_of(part));
             node.move_sharer(shape, Holder::Job(job), ends);
-            nodes.push(part.node);
         }
         if ends < Timestamp::NEVER {
-            self.ends.insert((ends, job));
+            self.ends.insert((ends, job), Arc::clone(&allocation));
         }
         if old <= self.now {
-            nodes.into_iter().for_each(|node| self.reindex(node));
+            allocation.parts.iter().for_each(|part| self.reindex(part.node));
         }
     }
 
@@ -128,8 +133,10 @@ impl Cluster {
         }
         let free = node.profile.at(self.now);
         let mut key = self.shapes[node.shape.0 as usize].key_of(free);
-        // Less than a whole GPU, so that whole ones are not miscounted by it.
-        key[2] += node.most_left();
+        if !node.sharers.is_empty() {
+            let left = node.left_of_shared(self.now).map(|(_, left)| left).max().unwrap_or(0);
+            key[3] = key[3].max(left);
+        }
         self.index.set(id, key, *free == node.capacity);
     }
 
@@ -200,6 +207,10 @@ impl Cluster {
     /// Brings every class up to date on one node.
     fn refresh(&mut self, id: NodeId) {
         let node = &self.nodes[id.0 as usize];
+        if self.up.len() < self.nodes.len() {
+            self.up.resize(self.nodes.len(), None);
+        }
+        self.up[id.0 as usize] = node.is_up().then_some(node.class);
         self.classes.iter_mut().for_each(|class| class.refresh(id, node));
     }
 }

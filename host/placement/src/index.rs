@@ -9,12 +9,12 @@ use crate::bits::Bits;
 use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 
-/// Free amounts of a node: cores, memory, whole GPUs of all kinds and the most that is left of one in shared use, in the
-/// units of the model.
-pub(crate) type Key = [i64; 3];
+/// Free amounts of a node: cores, memory, whole GPUs of all kinds, the most that is left of one GPU; in the units of the
+/// model.
+pub(crate) type Key = [i64; 4];
 
 /// Of a node that takes nothing; and of a need that asks for nothing of a resource.
-pub(crate) const NOTHING: Key = [i64::MIN; 3];
+pub(crate) const NOTHING: Key = [i64::MIN; 4];
 
 /// Parts of a part, above the lowest level.
 const FAN: usize = 16;
@@ -165,7 +165,7 @@ impl Index {
 }
 
 fn covers(free: &Key, need: &Key) -> bool {
-    free[0] >= need[0] && free[1] >= need[1] && free[2] >= need[2]
+    free[0] >= need[0] && free[1] >= need[1] && free[2] >= need[2] && free[3] >= need[3]
 }
 
 fn raise(top: &mut Key, free: &Key) {
@@ -188,18 +188,18 @@ mod tests {
     proptest! {
         #[test]
         fn finds_what_looking_at_each_finds(
-            sets in prop::collection::vec((0_u32..5000, 0_i64..4, 0_i64..4, 0_i64..4, any::<bool>()), 1..300),
-            need in (0_i64..4, 0_i64..4, 0_i64..4),
+            sets in prop::collection::vec((0_u32..5000, 0_i64..4, 0_i64..4, 0_i64..4, 0_i64..4, any::<bool>()), 1..300),
+            need in (0_i64..4, 0_i64..4, 0_i64..4, 0_i64..4),
             from in 0_usize..5000,
         ) {
             let (mut index, mut among) = (Index::default(), Bits::default());
             let mut plain = vec![(NOTHING, false); 5000];
-            for (id, a, b, c, idle) in sets {
-                index.set(NodeId(id), [a, b, c], idle);
-                plain[id as usize] = ([a, b, c], idle);
+            for (id, a, b, c, d, idle) in sets {
+                index.set(NodeId(id), [a, b, c, d], idle);
+                plain[id as usize] = ([a, b, c, d], idle);
                 among.set(NodeId(id), id % 3 > 0);
             }
-            let need = [need.0, need.1, need.2];
+            let need = [need.0, need.1, need.2, need.3];
             for which in [Use::Busy, Use::Idle] {
                 let found = index.next(from, which, &need, &among, &mut Work::UNLIMITED.clone()).unwrap();
                 let fits = |i: &usize| {

@@ -1,7 +1,7 @@
 //! Answers what fits where and when on a set of nodes, with savepoints and exact rollback.
 //!
 //! A [`Cluster`] holds the nodes, what runs on them and until when, and what is reserved. Facts (`set_node`, `occupy`,
-//! `vacate`, ...) never fail. Planning (`try_start`, `earliest_start`, `reserve`, `lift`) changes the same cluster and
+//! `vacate`, `promise`, ...) never fail. Planning (`try_start`, `earliest_start`, `reserve`, `lift`) changes the same cluster and
 //! can be taken back to any savepoint. Nothing here reads a clock: the caller says what time it is, at the latest at the
 //! beginning of a plan ([`Cluster::advance`]).
 //!
@@ -43,6 +43,7 @@ mod node;
 mod place;
 mod placing;
 mod profile;
+mod promise;
 mod shape;
 mod share;
 mod start;

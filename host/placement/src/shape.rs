@@ -63,10 +63,11 @@ impl Shape {
         self.devices.get(device).map(|kind| self.kind_column(usize::from(*kind)))
     }
 
-    /// A level in the terms of the index.
+    /// A level in the terms of the index, without GPUs in shared use.
     pub fn key_of(&self, level: &Level) -> Key {
-        let gpus = level[self.resources.len()..].iter().map(|n| (*n).max(0)).sum();
-        [self.amount_of(level, ResourceId::CPU), self.amount_of(level, ResourceId::MEM), gpus]
+        let gpus: i64 = level[self.resources.len()..].iter().map(|n| (*n).max(0)).sum();
+        let most = gpus.min(WHOLE_GPU);
+        [self.amount_of(level, ResourceId::CPU), self.amount_of(level, ResourceId::MEM), gpus, most]
     }
 
     /// What an allocation's part takes of such a node. Of GPUs the devices count, and a part of one counts nothing (see

@@ -121,17 +121,6 @@ impl Node {
         }
     }
 
-    /// The most that running jobs leave of a GPU in shared use, in thousandths; 0 where none is.
-    pub fn most_left(&self) -> i64 {
-        if self.sharers.is_empty() {
-            return 0;
-        }
-        let running = |s: &&Sharer| matches!(s.holder, Holder::Job(_));
-        let held = |group| self.members(group).filter(running).map(|s| i64::from(s.milli)).sum::<i64>();
-        let left = self.groups().into_iter().filter(|group| self.runs(*group)).map(|group| WHOLE_GPU - held(group));
-        left.max().unwrap_or(0).max(0)
-    }
-
     /// A number for a group of reservations of their own.
     pub fn fresh_group(&self) -> u32 {
         let used = self.groups();

@@ -13,10 +13,11 @@ use ephor_model::allocation::Allocation;
 use ephor_model::id::JobId;
 use ephor_model::time::{Span, Timestamp};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Number of a reservation, for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReservationId(pub u32);
+pub struct ReservationId(pub u64);
 
 /// Where and when a job could run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Slot {
     /// When it could start.
     pub start: Timestamp,
     /// What it would take. Of GPUs only the number of each kind is meant: which of them is decided at the start.
-    pub allocation: Allocation,
+    pub allocation: Arc<Allocation>,
     /// How long it would keep it.
     pub duration: Span,
     /// The class that it was found for.
@@ -34,7 +35,7 @@ pub struct Slot {
 /// What a job holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
-    pub allocation: Allocation,
+    pub allocation: Arc<Allocation>,
     /// Expected end as told.
     pub until: Timestamp,
     /// Expected end as counted: later than `until` where that is over.
@@ -46,7 +47,7 @@ pub(crate) struct Running {
 /// What is kept for later.
 #[derive(Clone, Debug)]
 pub(crate) struct Reservation {
-    pub allocation: Allocation,
+    pub allocation: Arc<Allocation>,
     pub start: Timestamp,
     pub until: Timestamp,
     /// Of one that was lifted: with whom each of its parts of GPUs was shared.
@@ -74,7 +75,7 @@ impl Cluster {
         limit: Span,
         how: &Placing,
         work: &mut Work,
-    ) -> Result<Allocation, NoFit> {
+    ) -> Result<Arc<Allocation>, NoFit> {
         work.take(1)?;
         self.advance(now);
         if self.is_running(job) {
@@ -84,7 +85,8 @@ impl Cluster {
         let among = self.candidates(class, how)?;
         match self.place(class, among.as_among(), now, until, how, work)? {
             Ok(allocation) => {
-                self.add_running(job, allocation.clone(), until, true);
+                let allocation = Arc::new(allocation);
+                self.add_running(job, Arc::clone(&allocation), until, true);
                 self.undo.push(Change::Started(job));
                 Ok(allocation)
             }
@@ -95,10 +97,9 @@ impl Cluster {
     /// Keeps a slot free. It is not looked at again whether it still is: ask [`Cluster::is_free`] where something was
     /// placed since it was found.
     pub fn reserve(&mut self, slot: &Slot) -> ReservationId {
-        let id = ReservationId(self.next_reservation);
-        self.next_reservation += 1;
+        let id = self.new_reservation();
         let until = end_of(slot.start, slot.duration);
-        let allocation = slot.allocation.clone();
+        let allocation = Arc::clone(&slot.allocation);
         self.add_reservation(id, Reservation { allocation, start: slot.start, until, groups: SmallVec::new() });
         self.undo.push(Change::Reserved(id));
         id
@@ -132,7 +133,7 @@ impl Cluster {
     }
 
     /// Writes down what a job holds. It must not hold anything yet.
-    pub(crate) fn add_running(&mut self, job: JobId, allocation: Allocation, until: Timestamp, planned: bool) {
+    pub(crate) fn add_running(&mut self, job: JobId, allocation: Arc<Allocation>, until: Timestamp, planned: bool) {
         let ends = until.max(self.now + Span(1));
         for part in &allocation.parts {
             let (node, shape) = self.node_mut(part.node);
@@ -145,7 +146,7 @@ impl Cluster {
             self.reindex(part.node);
         }
         if ends < Timestamp::NEVER {
-            self.ends.insert((ends, job));
+            self.ends.insert((ends, job), Arc::clone(&allocation));
         }
         self.running.insert(job, Running { allocation, until, ends, planned });
     }
@@ -162,6 +163,13 @@ impl Cluster {
             self.reindex(part.node);
         }
         self.ends.remove(&(running.ends, job));
+    }
+
+    /// A number that no reservation has.
+    pub(crate) fn new_reservation(&mut self) -> ReservationId {
+        let id = ReservationId(self.next_reservation);
+        self.next_reservation += 1;
+        id
     }
 
     /// Writes a reservation down.
@@ -185,7 +193,7 @@ impl Cluster {
         }
         for at in [reservation.start, reservation.until] {
             if at > self.now && at < Timestamp::NEVER {
-                self.turns.insert((at, id));
+                self.turns.insert((at, id), Arc::clone(&reservation.allocation));
             }
         }
         self.reservations.insert(id, reservation);

@@ -35,7 +35,10 @@ impl Cluster {
                 }
                 Some(Change::Reserved(id)) => {
                     self.remove_reservation(id);
-                    self.next_reservation = id.0;
+                    // A promise that became a fact since keeps its number.
+                    if self.next_reservation == id.0 + 1 {
+                        self.next_reservation = id.0;
+                    }
                 }
                 Some(Change::Lifted(id, reservation)) => self.add_reservation(id, reservation),
                 None => return,

@@ -132,7 +132,7 @@ impl Both {
     fn reserve(&mut self, slot: &Slot) {
         let id = self.cluster.reserve(slot);
         let until = slot.start.0.saturating_add(slot.duration.0.max(1));
-        self.twin.reservations.insert(id.0, (slot.allocation.clone(), slot.start.0, until));
+        self.twin.reservations.insert(id.0, (slot.allocation.as_ref().clone(), slot.start.0, until));
         self.twin.join(id.0);
     }
 

@@ -49,7 +49,7 @@ impl Audit {
                 if let Ok(allocation) = self.cluster.try_start(job, class, Timestamp(self.now), *limit, how, work) {
                     answers(&need, &self.nodes, &allocation)?;
                     let until = self.now.saturating_add(limit.0.max(1));
-                    self.books.running.insert(job, (allocation, until));
+                    self.books.running.insert(job, (allocation.as_ref().clone(), until));
                 }
             }
             Event::Earliest { class, later, limit, how, reserve } => {
@@ -61,7 +61,7 @@ impl Audit {
                     answers(&need, &self.nodes, &slot.allocation)?;
                     let id = self.cluster.reserve(&slot);
                     let until = slot.start.0.saturating_add(limit.0.max(1));
-                    self.books.reserved.insert(id, (slot.allocation, slot.start.0, until));
+                    self.books.reserved.insert(id, (slot.allocation.as_ref().clone(), slot.start.0, until));
                 }
             }
             Event::Lift(pick) => {

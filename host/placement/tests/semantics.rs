@@ -6,6 +6,7 @@ use ephor_model::request::{GpuRequest, MemRequest, Request};
 use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::{Span, Timestamp};
 use ephor_placement::{ClassId, Cluster, Need, NoFit, NodeView, Placing, Work};
+use std::sync::Arc;
 
 const NOW: Timestamp = Timestamp(1000);
 const HOUR: Span = Span(3_600_000);
@@ -33,7 +34,7 @@ fn class(cluster: &mut Cluster, request: Request) -> ClassId {
     cluster.intern(&Need { request, queue_features: Vec::new() })
 }
 
-fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Allocation, NoFit> {
+fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Arc<Allocation>, NoFit> {
     let class = class(cluster, request);
     cluster.try_start(JobId(job), class, cluster.now(), limit, &Placing::default(), &mut Work::UNLIMITED.clone())
 }
@@ -389,4 +390,41 @@ fn a_part_of_a_gpu_outlasts_the_others_only_where_nobody_else_is_promised_the_de
     c.reserve(&slot);
     assert!(matches!(start(&mut c, 2, share(500), HOUR + Span(1)), Err(NoFit::NotNow(_))));
     assert!(start(&mut c, 3, share(500), HOUR).is_ok());
+}
+
+#[test]
+fn promises_are_facts_that_no_savepoint_takes_back() {
+    let mut c = cluster(&[(4, &[])]);
+    let class = class(&mut c, cores(3));
+    let work = || Work::UNLIMITED.clone();
+    let mark = c.savepoint();
+    let slot = c.earliest_start(class, NOW + HOUR, HOUR, &Placing::default(), &mut work()).unwrap();
+    let kept = c.promise(&slot.allocation, slot.start, slot.start + HOUR);
+    c.rollback(mark);
+    c.forget_undo();
+    assert!(!c.is_free(&slot));
+    // It ends just before the promise, or comes behind it.
+    assert!(c.try_start(JobId(1), class, NOW, HOUR, &Placing::default(), &mut work()).is_ok());
+    assert!(c.try_start(JobId(2), class, NOW, Span(HOUR.0 + 1), &Placing::default(), &mut work()).is_err());
+    let behind = c.earliest_start(class, NOW, HOUR, &Placing::default(), &mut work()).unwrap();
+    assert_eq!(behind.start, NOW + HOUR + HOUR);
+    c.vacate(JobId(1));
+    c.withdraw(kept);
+    c.withdraw(kept);
+    assert!(c.is_free(&slot));
+}
+
+#[test]
+fn a_slot_that_begins_now_is_started_as_it_was_found_and_taken_back_exactly() {
+    let mut c = cluster(&[(4, &["a"]), (4, &["b"])]);
+    let request = Request { gpus: GpuRequest::PerNode(1), nodes_min: 2, ..cores(2) };
+    let class = class(&mut c, request);
+    let before = format!("{c:?}");
+    let mark = c.savepoint();
+    let slot = c.earliest_start(class, NOW, HOUR, &Placing::default(), &mut Work::UNLIMITED.clone()).unwrap();
+    c.start_in(JobId(1), &slot);
+    assert!(c.is_running(JobId(1)));
+    assert_eq!(c.free(NodeId(1)).unwrap().get(ResourceId::GPU), 0);
+    c.rollback(mark);
+    assert_eq!(format!("{c:?}"), before);
 }

@@ -7,13 +7,17 @@ use crate::cluster::SimCluster;
 use crate::policies::Policies;
 use crate::timeline::{Happening, Timeline};
 use crate::workload::{DEFAULT_NAME, Workload};
-use ephor_core::command::{NodeReport, Objects};
+use ephor_core::command::{Group, NodeReport, Objects, RefusalKind, Start};
+use ephor_core::cycle::Note;
 use ephor_core::decide::{Batch, execute};
 use ephor_core::roles::Fault;
 use ephor_core::scheduler::Scheduler;
 use ephor_core::{Command, Event, Refusal, Reply, Stamped, State};
-use ephor_model::{Account, AttemptKey, Digest, Exit, JobId, NodeSpec, Queue, Timestamp, Usage};
-use std::collections::BTreeSet;
+use ephor_model::{
+    Account, Allocation, AllocationPart, AttemptKey, Digest, Exit, JobId, NodeSpec, Queue, Span, Timestamp, Usage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Looks on while a simulation runs.
@@ -82,7 +86,9 @@ pub fn run(
     if let Some(first) = workload.jobs.first() {
         sim.timeline.put(first.submit, Happening::Arrival(0));
     }
-    while let Some(now) = sim.timeline.next_time() {
+    let mut last = Timestamp(i64::MIN);
+    while let Some(now) = sim.next_time(last) {
+        last = now;
         while let Some(happening) = sim.timeline.take(now) {
             match happening {
                 Happening::Completion(key) => sim.complete(now, key)?,
@@ -127,6 +133,62 @@ pub fn fill(
     Ok(sim.outcome)
 }
 
+/// A job that runs when a simulation begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its place in the workload.
+    pub job: usize,
+    /// What it holds, by the name of the node; the number of the node is found by that.
+    pub parts: Vec<(String, AllocationPart)>,
+}
+
+/// Where a small cluster came to rest.
+#[derive(Debug)]
+pub struct Settled {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Ids of the jobs, by their place in the workload.
+    pub jobs: Vec<JobId>,
+    /// Why those wait that wait, as the last cycle found.
+    pub notes: BTreeMap<JobId, Note>,
+    /// Whether it did come to rest.
+    pub settled: bool,
+}
+
+/// Lets all jobs arrive, some of them running already, and runs cycles until so many in a row change nothing, at most
+/// `most`. Nothing ends by itself.
+///
+/// # Errors
+/// See [`SimError`]; running jobs that do not fit are refused.
+pub fn settle(
+    workload: &Workload,
+    cluster: &SimCluster,
+    running: &[Running],
+    policies: &mut Policies,
+    observer: &mut dyn Observer,
+    (quiet, most): (u32, u32),
+) -> Result<Settled, SimError> {
+    let mut sim = Sim { departures: false, ..Sim::new(workload, observer) };
+    sim.set_up(cluster)?;
+    let mut now = Timestamp(0);
+    for index in 0..workload.jobs.len() {
+        sim.submit(now, index)?;
+    }
+    running.iter().try_for_each(|job| sim.place_at(now, job))?;
+    sim.publish();
+    let (mut calm, mut cycles) = (0, 0);
+    while calm < quiet && cycles < most {
+        now = now + Span::seconds(1);
+        let before = sim.holds();
+        sim.scheduler.wake();
+        sim.cycle(now, policies)?;
+        cycles += 1;
+        calm = if before == sim.holds() { calm + 1 } else { 0 };
+    }
+    let jobs = (1..=workload.jobs.len() as u64).map(JobId).collect();
+    Ok(Settled { outcome: sim.outcome, jobs, notes: sim.notes, settled: calm >= quiet })
+}
+
 struct Sim<'a> {
     workload: &'a Workload,
     observer: &'a mut dyn Observer,
@@ -140,6 +202,8 @@ struct Sim<'a> {
     ended: usize,
     /// Whether jobs end.
     departures: bool,
+    /// Of the last cycle.
+    notes: BTreeMap<JobId, Note>,
     outcome: Outcome,
 }
 
@@ -156,6 +220,7 @@ impl<'a> Sim<'a> {
             waiting: 0,
             ended: 0,
             departures: true,
+            notes: BTreeMap::new(),
             outcome: Outcome {
                 starts: vec![None; workload.jobs.len()],
                 cycles: 0,
@@ -261,6 +326,13 @@ impl<'a> Sim<'a> {
             self.outcome.groups_dropped += taken.iter().filter(|taken| !**taken).count() as u64;
             self.scheduler.committed(taken);
         }
+        self.notes = plan.notes;
+        self.begin_started(now)?;
+        self.publish();
+        Ok(())
+    }
+
+    fn begin_started(&mut self, now: Timestamp) -> Result<(), SimError> {
         let started = self.batch.events.iter().filter_map(|stamped| match &stamped.event {
             Event::Started { key, .. } => Some(*key),
             _ => None,
@@ -268,8 +340,37 @@ impl<'a> Sim<'a> {
         for key in started.collect::<Vec<_>>() {
             self.begin(now, key)?;
         }
-        self.publish();
         Ok(())
+    }
+
+    /// Who runs, and on what.
+    fn holds(&self) -> Vec<(AttemptKey, Arc<Allocation>)> {
+        self.outcome.state.attempts.values().map(|a| (a.key, a.allocation.clone())).collect()
+    }
+
+    /// Starts a job where it is said to run.
+    fn place_at(&mut self, now: Timestamp, running: &Running) -> Result<(), SimError> {
+        // Events of others that started must not be taken for new ones.
+        self.publish();
+        let name = &self.workload.jobs[running.job].spec.name;
+        let refused = |text: String| SimError::Refused {
+            at: now,
+            what: format!("job '{name}' that runs already"),
+            refusal: Refusal::new(RefusalKind::Conflict, text),
+        };
+        let mut allocation = Allocation::default();
+        for (node, part) in &running.parts {
+            let found = self.outcome.state.nodes.iter().find(|(_, n)| n.spec.name == *node);
+            let (id, _) = found.ok_or_else(|| refused(format!("there is no node '{node}'")))?;
+            allocation.parts.push(AllocationPart { node: *id, ..part.clone() });
+        }
+        allocation.parts.sort_by_key(|part| part.node);
+        let start = Start { job: JobId(running.job as u64 + 1), allocation: Arc::new(allocation) };
+        let command = Command::Plan { groups: vec![Group { starts: vec![start], ..Group::default() }] };
+        match self.execute(now, command, || "a start".into())? {
+            Reply::Groups(taken) if taken == [true] => self.begin_started(now),
+            _ => Err(refused("it does not fit where it is said to run".into())),
+        }
     }
 
     /// What an agent does with a launch: the job runs at once, and its end is known.
@@ -290,6 +391,12 @@ impl<'a> Sim<'a> {
         self.observer.events(&self.batch.events);
         self.batch.events.clear();
         self.batch.touched.clear();
+    }
+
+    /// The next instant after `last` at which something happens or a promised start comes.
+    fn next_time(&self, last: Timestamp) -> Option<Timestamp> {
+        let promised = self.scheduler.next_time().filter(|at| *at > last && self.waiting > 0);
+        self.timeline.next_time().into_iter().chain(promised).min()
     }
 
     fn place(&self, job: JobId) -> usize {

@@ -6,12 +6,14 @@
 
 pub mod auditor;
 pub mod cluster;
+pub mod compare;
 pub mod csv;
 pub mod driver;
 pub mod eventlog;
 pub mod fill;
 pub mod fnv;
 pub mod gpus;
+pub mod html;
 pub mod limits;
 pub mod line;
 pub mod metrics;
@@ -20,6 +22,7 @@ pub mod philly;
 pub mod policies;
 pub mod read;
 pub mod report;
+pub mod scenarios;
 pub mod settings;
 pub mod shake;
 pub mod simulate;

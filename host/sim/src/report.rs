@@ -127,7 +127,7 @@ pub struct Heading {
 impl Report {
     /// The report on a run.
     pub fn of(workload: &Workload, outcome: &Outcome, heading: Heading) -> Self {
-        let ran = ran(workload, outcome);
+        let ran: Vec<Ran> = ran_jobs(workload, outcome).into_iter().map(|(_, ran)| ran).collect();
         let capacity = match workload.unit {
             Unit::Processors => i64::from(heading.processors),
             Unit::MilliGpus => heading.milli_gpus,
@@ -237,16 +237,17 @@ fn filled(fill: &FillReport) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The jobs that ran, in the order of submission.
-pub fn ran(workload: &Workload, outcome: &Outcome) -> Vec<Ran> {
-    let jobs = workload.jobs.iter().zip(&outcome.starts);
-    jobs.filter_map(|(job, start)| {
-        Some(Ran {
+/// The jobs that ran, in the order of submission, with their places in the workload.
+pub fn ran_jobs(workload: &Workload, outcome: &Outcome) -> Vec<(usize, Ran)> {
+    let jobs = workload.jobs.iter().zip(&outcome.starts).enumerate();
+    jobs.filter_map(|(place, (job, start))| {
+        let ran = Ran {
             submit: job.submit.0 / 1000,
             start: (*start)?.0 / 1000,
             run: job.run.0 / 1000,
             size: workload.unit.size(&job.spec.request),
-        })
+        };
+        Some((place, ran))
     })
     .collect()
 }

@@ -242,7 +242,8 @@ impl Workload {
         workload
     }
 
-    /// The jobs of a log of events, from the first submit on. Dependencies, holds and begin times are not replayed.
+    /// The jobs of a log of events, from the first submit on. Dependencies, holds and qualities of service
+    /// are not replayed; a begin time counts as the time of submission.
     pub fn of_events(log: &EventLog, shaper: &mut Shaper) -> Self {
         let mut workload = Self::default();
         let first = log.jobs.iter().map(|job| job.submit).min().unwrap_or(Timestamp(0));
@@ -256,7 +257,7 @@ impl Workload {
                 continue;
             };
             let mut spec = JobSpec { time_limit: None, payload: payload(), ..(*job.spec).clone() };
-            (spec.begin, spec.array, spec.hold) = (None, None, false);
+            (spec.begin, spec.array, spec.hold, spec.qos) = (None, None, false, None);
             (spec.dependencies, spec.dependency_any) = (Vec::new(), false);
             let submit = Timestamp(job.submit.0 - first.0);
             workload.jobs.push(shaper.job(spec, submit, run, job.spec.time_limit.unwrap_or(run)));

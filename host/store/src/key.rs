@@ -28,6 +28,7 @@ pub(crate) fn encode(key: &RowKey) -> Vec<u8> {
             out.extend_from_slice(slot.name.as_bytes());
         }
         RowKey::Token(digest) => put(&mut out, 11, &digest.0),
+        RowKey::Promise(id) => put(&mut out, 12, &id.0.to_be_bytes()),
     }
     out
 }
@@ -58,6 +59,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<RowKey> {
             RowKey::Policy(Slot { role, name: std::str::from_utf8(name).ok()?.to_owned() })
         }
         11 => RowKey::Token(Digest(rest.try_into().ok()?)),
+        12 => RowKey::Promise(JobId(u64_of(rest)?)),
         _ => return None,
     })
 }
@@ -116,6 +118,7 @@ mod tests {
             slot(Role::Admission, "a\0'\"\n"),
             slot(Role::Scheduling, ""),
             RowKey::Token(Digest([7; 32])),
+            RowKey::Promise(JobId(3)),
         ];
         let bytes: Vec<_> = keys.iter().map(encode).collect();
         assert!(keys.is_sorted() && bytes.is_sorted());

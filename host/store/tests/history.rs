@@ -131,7 +131,11 @@ fn a_record_tells_the_life_of_its_job() {
     let amounts = Amounts::new().with(ResourceId::CPU, 2000);
     let part = AllocationPart { node: NodeId(1), tasks: 1, amounts: amounts.clone(), devices: Default::default() };
     let allocation = Arc::new(Allocation { parts: [part].into_iter().collect() });
-    cluster.execute(Command::Plan { groups: vec![Group { starts: vec![Start { job: id, allocation }] }] }).unwrap();
+    cluster
+        .execute(Command::Plan {
+            groups: vec![Group { starts: vec![Start { job: id, allocation }], ..Group::default() }],
+        })
+        .unwrap();
     let key = AttemptKey { job: id, number: 1 };
     cluster.execute(Command::NodeReport(NodeReport::Began { key })).unwrap();
     let running = HistoryJob::from_element(&cluster.state, id).unwrap();

@@ -10,25 +10,40 @@ const LARGEST_WINDOW: u32 = 10_000;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How many waiting jobs are promised a start in each cycle.
+    /// Which waiting jobs are promised a start.
     pub reservations: Reservations,
     /// Most jobs asked of the host at once, 1 to 10,000.
     #[serde(deserialize_with = "window")]
     pub window: u32,
-    /// Most jobs tried behind the last promise of a cycle; 0: no bound.
+    /// Most jobs tried behind the last promise of a cycle; 0: no bound. Without effect where every job has a promise.
     pub max_tested: u32,
+    /// Most jobs of one user that a cycle looks at; 0: no bound.
+    pub max_jobs_per_user: u32,
+    /// Most jobs of one queue that a cycle looks at; 0: no bound.
+    pub max_jobs_per_queue: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { reservations: Reservations(1), window: 4_096, max_tested: 0 }
+        Self {
+            reservations: Reservations::PerCycle(1),
+            window: 4_096,
+            max_tested: 0,
+            max_jobs_per_user: 0,
+            max_jobs_per_queue: 0,
+        }
     }
 }
 
-/// A number of promises; `"all"` is the largest number.
+/// Who is promised a start.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "Written")]
-pub struct Reservations(pub u32);
+pub enum Reservations {
+    /// So many jobs from the first on, worked out anew in each cycle; at least 1.
+    PerCycle(u32),
+    /// Every job, when it comes, and for good.
+    All,
+}
 
 /// How a number of promises is written.
 #[derive(Deserialize)]
@@ -44,8 +59,8 @@ impl TryFrom<Written> for Reservations {
     fn try_from(written: Written) -> Result<Self, String> {
         match written {
             Written::Number(0) => Err("reservations must be at least 1; for none use scheduling-fifo".to_owned()),
-            Written::Number(n) => Ok(Self(n)),
-            Written::Word(word) if word == "all" => Ok(Self(u32::MAX)),
+            Written::Number(n) => Ok(Self::PerCycle(n)),
+            Written::Word(word) if word == "all" => Ok(Self::All),
             Written::Word(word) => Err(format!("reservations must be a number or \"all\", not {word:?}")),
         }
     }
@@ -71,8 +86,10 @@ mod tests {
     #[test]
     fn numbers_words_and_defaults() {
         assert_eq!(parse(""), Ok(Config::default()));
-        assert_eq!(parse(r#"{"reservations": 7}"#).map(|c| c.reservations), Ok(Reservations(7)));
-        assert_eq!(parse(r#"{"reservations": "all"}"#).map(|c| c.reservations), Ok(Reservations(u32::MAX)));
+        assert_eq!(parse(r#"{"reservations": 7}"#).map(|c| c.reservations), Ok(Reservations::PerCycle(7)));
+        assert_eq!(parse(r#"{"reservations": "all"}"#).map(|c| c.reservations), Ok(Reservations::All));
+        let both = parse(r#"{"max_jobs_per_user": 3, "max_jobs_per_queue": 4}"#);
+        assert_eq!(both.map(|c| (c.max_jobs_per_user, c.max_jobs_per_queue)), Ok((3, 4)));
         assert_eq!(parse(r#"{"window": 5, "max_tested": 9}"#).map(|c| (c.window, c.max_tested)), Ok((5, 9)));
     }
 

@@ -2,14 +2,18 @@
 //!
 //! Jobs start in the order of the queue until one must wait. That one gets the earliest start that there is, and the
 //! capacity for it is kept free; then every job behind it, in order, starts if it delays no promise. With
-//! `reservations` a site gives more jobs such a promise; with `"all"` no job is delayed by one behind it
-//! (conservative backfill, worked out anew in each cycle). A job that can never run is passed over with a note for
-//! its user.
+//! `reservations` a site gives more jobs such a promise, worked out anew in each cycle; with `"all"` every job is
+//! promised a start that lasts (conservative backfill). A job that can never run is passed over with a note for its
+//! user.
 
 mod config;
+mod conservative;
+mod quota;
 
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Refusal, Scheduling, Scope, StopRule};
+use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Refusal, Scheduling, Scope, StopRule, lift_promises};
+
+use quota::Quota;
 
 pub use config::{Config, Reservations};
 
@@ -23,11 +27,20 @@ impl Scheduling for Backfill {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        let Reservations::PerCycle(promises) = config.reservations else {
+            conservative::pass(cycle, config);
+            return;
+        };
+        // Those that lasted from another policy or configuration would be in everybody's way.
+        if lift_promises(cycle).is_err() {
+            return;
+        }
         let mut plan = Plan {
             cycle,
             how: cycle.placing(),
-            promises_left: config.reservations.0,
+            promises_left: promises,
             tries_left: if config.max_tested == 0 { u64::MAX } else { u64::from(config.max_tested) },
+            quota: Quota::new(config.max_jobs_per_user, config.max_jobs_per_queue),
         };
         plan.run(config.window);
     }
@@ -39,6 +52,7 @@ struct Plan<'a, C: Cycle> {
     how: C::Placing,
     promises_left: u32,
     tries_left: u64,
+    quota: Quota,
 }
 
 impl<C: Cycle> Plan<'_, C> {
@@ -54,8 +68,10 @@ impl<C: Cycle> Plan<'_, C> {
             let window = self.cycle.next(scope, after, size);
             after = Some(*window.last()?);
             size = size.saturating_mul(4).min(largest_window);
+            let window = self.quota.admit(self.cycle, window).ok()?;
             let (promised, rest) = self.promise_in_order(&window)?;
-            if self.promises_left == 0 && scope == Scope::All {
+            // Where users or queues count, everybody is counted, and once.
+            if self.promises_left == 0 && scope == Scope::All && !self.quota.is_bound() {
                 scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                 after = promised.or(after);
                 continue;
@@ -82,7 +98,7 @@ impl<C: Cycle> Plan<'_, C> {
         let outcomes = self.cycle.start_in_order(jobs, &self.how, StopRule::FirstRefusal);
         for (at, outcome) in outcomes.iter().enumerate() {
             match outcome {
-                Outcome::Started | Outcome::Claimed => {}
+                Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => {}
                 Outcome::Refused(Refusal::Never(why)) => self.note(jobs[at], why),
                 Outcome::Refused(Refusal::NotNow(_) | Refusal::Pool(_)) => return Some(Some(at)),
                 // Nothing may overtake a job that cannot be protected.

@@ -37,12 +37,12 @@ fn what_would_delay_the_head_waits() {
 fn one_promise_lets_later_jobs_be_delayed_and_more_promises_do_not() {
     let queue = || FakeCycle::new(0, 10).running(8, 100).pending(6, 50).pending(4, 100).pending(2, 150);
     assert_eq!(run(queue(), Config::default()).started(), [2]);
-    let two = Config { reservations: Reservations(2), ..Config::default() };
+    let two = Config { reservations: Reservations::PerCycle(2), ..Config::default() };
     let cycle = run(queue(), two);
     assert_eq!(cycle.promises(), [(0, 100), (1, 100)]);
     assert!(cycle.started().is_empty());
-    let all = Config { reservations: Reservations(u32::MAX), ..Config::default() };
-    assert_eq!(run(queue(), all).promises(), [(0, 100), (1, 100), (2, 150)]);
+    let three = Config { reservations: Reservations::PerCycle(3), ..Config::default() };
+    assert_eq!(run(queue(), three).promises(), [(0, 100), (1, 100), (2, 150)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! configuration.
 
 use ephor_sdk::NoConfig;
-use ephor_sdk::scheduling::{Cycle, Outcome, Refusal, Scheduling, Scope, StopRule};
+use ephor_sdk::scheduling::{Cycle, Outcome, Refusal, Scheduling, Scope, StopRule, lift_promises};
 
 /// Jobs that the first window asks for; most cycles end within it.
 const FIRST_WINDOW: u32 = 16;
@@ -18,6 +18,10 @@ impl Scheduling for Fifo {
     type Config = NoConfig;
 
     fn schedule<C: Cycle>(cycle: &C, _config: &NoConfig) {
+        // Promises of another policy that decided before would hold up the first job for ever.
+        if lift_promises(cycle).is_err() {
+            return;
+        }
         let how = cycle.placing();
         let mut size = FIRST_WINDOW;
         let mut after = None;
@@ -27,7 +31,7 @@ impl Scheduling for Fifo {
             let outcomes = cycle.start_in_order(&window, &how, StopRule::FirstRefusal);
             for (&job, outcome) in window.iter().zip(&outcomes) {
                 match outcome {
-                    Outcome::Started | Outcome::Claimed => {}
+                    Outcome::Started | Outcome::Claimed | Outcome::Reserved(_) => {}
                     Outcome::Refused(Refusal::Never(why)) => {
                         // A note that finds no budget is lost; the host still knows the refusal.
                         let _ = cycle.note(job, why);

@@ -41,3 +41,10 @@ fn it_stops_where_the_work_is_used_up() {
 fn an_empty_queue_is_no_work() {
     assert!(run(FakeCycle::new(0, 10)).started().is_empty());
 }
+
+#[test]
+fn promises_of_another_policy_hold_up_nobody() {
+    let cycle = run(FakeCycle::new(0, 10).pending(10, 100).pending(8, 100).promised(50));
+    assert_eq!(cycle.started(), [0]);
+    assert!(cycle.promised_at_the_end().is_empty());
+}

@@ -105,6 +105,9 @@ pub trait Cycle {
     ) -> Result<Self::Slot, Refusal>;
     /// Keep that slot free for its job.
     fn reserve(&self, slot: &Self::Slot, keep: Keep) -> Result<u32, Refusal>;
+    /// For each of these jobs, in this order: start it now if it fits, else keep its earliest start for it. One outcome
+    /// for each. With `anew`, a job that has a promise moves to an earlier start where there is one.
+    fn start_or_reserve(&self, jobs: &[Row], how: &Self::Placing, keep: Keep, anew: bool) -> Vec<Outcome>;
     /// Give a reservation up.
     fn lift(&self, reservation: u32) -> Result<(), Refusal>;
     /// Make a running attempt give way after a grace; `tasks`: members to take, 0: all. (draft: not yet)
@@ -121,6 +124,22 @@ pub trait Cycle {
     fn rollback(&self, savepoint: u32) -> Result<(), Refusal>;
     /// Close that savepoint: everything since it becomes one group of the plan.
     fn accept(&self, savepoint: u32) -> Result<(), Refusal>;
+}
+
+/// Lifts every promise that outlived its cycle: what a policy does that gives none itself, since those of another policy
+/// would be in its way.
+///
+/// # Errors
+/// [`Refusal::Budget`] where the work of the call is used up.
+pub fn lift_promises<C: Cycle>(cycle: &C) -> Result<(), Refusal> {
+    if cycle.rows("reservations")? == 0 {
+        return Ok(());
+    }
+    let durable = cycle.column("reservations", "durable", None)?;
+    for number in (0..).zip(durable).filter(|(_, durable)| *durable == 1).map(|(number, _)| number) {
+        cycle.lift(number)?;
+    }
+    Ok(())
 }
 
 impl Placing for wit::Placing {
@@ -207,6 +226,9 @@ impl Cycle for wit::Cycle {
     }
     fn reserve(&self, slot: &Self::Slot, keep: Keep) -> Result<u32, Refusal> {
         self.reserve(slot, keep)
+    }
+    fn start_or_reserve(&self, jobs: &[Row], how: &Self::Placing, keep: Keep, anew: bool) -> Vec<Outcome> {
+        self.start_or_reserve(jobs, how, keep, anew)
     }
     fn lift(&self, reservation: u32) -> Result<(), Refusal> {
         self.lift(reservation)

@@ -1,6 +1,6 @@
 //! The doubles behave as the contract says.
 
-use ephor_sdk::scheduling::{Cycle, Keep, Outcome, Refusal, Scope, Slot, StopRule};
+use ephor_sdk::scheduling::{Cycle, Keep, Outcome, Refusal, Scope, Slot, StopRule, lift_promises};
 use ephor_sdk::testing::FakeCycle;
 
 fn cycle() -> FakeCycle {
@@ -58,4 +58,31 @@ fn columns_are_what_the_test_put_there() {
     assert_eq!(cycle.column("nodes", "free.cpu", Some(&[1])), Ok(vec![8]));
     assert!(cycle.column("nodes", "free.cpu", Some(&[2])).is_err());
     assert!(cycle.column("nodes", "colour", None).is_err() && cycle.rows("moons").is_err());
+}
+
+#[test]
+fn a_queue_is_started_or_promised_in_order_and_moves_only_to_earlier_times() {
+    let cycle = cycle();
+    let how = cycle.placing();
+    let promised = [Outcome::Started, Outcome::Reserved(20)];
+    assert_eq!(cycle.start_or_reserve(&[0, 1], &how, Keep::Durable, false), promised);
+    assert_eq!(cycle.promised_at_the_end(), [(1, 20)]);
+    assert_eq!(cycle.column("jobs", "promised", Some(&[1, 3])), Ok(vec![20, -1]));
+    assert_eq!(cycle.start_or_reserve(&[1], &how, Keep::Durable, true), [Outcome::Reserved(20)]);
+    assert!(matches!(
+        cycle.start_or_reserve(&[2], &how, Keep::Durable, true)[..],
+        [Outcome::Refused(Refusal::Never(_))]
+    ));
+    lift_promises(&cycle).unwrap();
+    assert!(cycle.promised_at_the_end().is_empty());
+    assert_eq!(cycle.column("reservations", "start", None), Ok(vec![-1]));
+}
+
+#[test]
+fn what_is_promised_to_a_job_is_not_in_its_own_way() {
+    let cycle = FakeCycle::new(10, 4).pending(4, 5).promised(20).pending(4, 11);
+    let how = cycle.placing();
+    assert!(matches!(cycle.try_start(1, None, &how), Err(Refusal::NotNow(_))));
+    assert_eq!(cycle.try_start(0, None, &how), Ok(Outcome::Started));
+    assert!(cycle.promised_at_the_end().is_empty());
 }

@@ -79,6 +79,7 @@ fn fields(job: &Job) -> Vec<(&'static str, String)> {
         ("Not before", clock::show_optional(job.begin)),
         ("Depends on", depends.join(", ")),
         ("Eligible", clock::show_optional(job.eligible)),
+        ("Promised", clock::show_optional(job.promised_start)),
         ("Started", clock::show_optional(job.started)),
         ("Ends by", if job.ended.is_none() { clock::show_optional(job.expected_end) } else { String::new() }),
         ("Ended", clock::show_optional(job.ended)),

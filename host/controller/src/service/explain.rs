@@ -10,6 +10,7 @@ use ephor_core::records::JobEntry;
 use ephor_core::replica::{priority_row, totals};
 use ephor_core::roles::{Permission, PriorityBatch, Target};
 use ephor_core::{AttemptPhase, Element, State};
+use ephor_model::submit::hostlist;
 use ephor_model::{Hold, JobId, JobState, Span, Timestamp};
 use ephor_proto::v1;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(super) async fn explain(services: &Arc<Services>, request: Request<v1::JobRe
             answer.lines = lines;
             if let Some(at) = earliest {
                 answer.lines.push(match promised {
-                    true => "the time below is promised to it".into(),
+                    true => promised_on(&snapshot.state, id),
                     false => "the time below counts only jobs that run, not those that go before it".into(),
                 });
                 answer.earliest_start = Some(at.0);
@@ -58,6 +59,13 @@ pub(super) async fn explain(services: &Arc<Services>, request: Request<v1::JobRe
         answer.job.iter_mut().for_each(|job| job.priority = sum);
     }
     Ok(Response::new(answer))
+}
+
+/// That a start is promised, and where.
+fn promised_on(state: &State, id: JobId) -> String {
+    let Some(promise) = state.promises.get(&id) else { return "the time below is promised to it".into() };
+    let names = promise.allocation.parts.iter().map(|p| state.node_name(p.node)).collect::<Vec<_>>();
+    format!("the time below is promised to it, on {}", hostlist::fold(&names))
 }
 
 fn first_pending(state: &State, first: JobId) -> JobId {

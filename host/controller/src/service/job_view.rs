@@ -26,6 +26,7 @@ impl Source<'_> {
         row.reason_detail = detail;
         let end = self.state.attempts.get(&id).map(|attempt| attempt.expected_end);
         row.expected_end = end.filter(|t| *t != Timestamp::NEVER).map(|t| t.0);
+        row.promised_start = self.state.promises.get(&id).map(|promise| promise.start.0);
         Some(row)
     }
 
@@ -35,6 +36,7 @@ impl Source<'_> {
         let indices = indices(entry.job.spec.array.as_ref()?, ordinals);
         row.display_id = format!("{}_[{indices}]", entry.job.id);
         row.array_index = None;
+        row.promised_start = None;
         row.array_pending = Some(indices);
         Some(row)
     }
@@ -122,6 +124,7 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         comment: record.comment,
         charge: record.charge,
         requeue: record.requeue.unwrap_or(false),
+        promised_start: None,
     }
 }
 

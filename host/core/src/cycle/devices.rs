@@ -10,6 +10,7 @@ pub(super) const DEVICES: &[&str] = &["node", "index", "kind", "free"];
 /// Columns of lists, by table.
 const LISTS: &[(&str, &str)] = &[
     ("attempts", "on-nodes"),
+    ("reservations", "on-nodes"),
     ("attempts", "gpu-kinds"),
     ("jobs", "gpu-kinds"),
     ("jobs", "could-use"),
@@ -52,7 +53,7 @@ impl Cycle {
         for row in rows {
             let unknown = || CycleRefusal::Other(format!("table devices has no row {row}"));
             let node_row = devices.ends.partition_point(|end| end <= row);
-            let id = self.node_id(node_row as u32).ok_or_else(unknown)?;
+            let id = *self.node_rows().get(node_row).ok_or_else(unknown)?;
             let first = if node_row == 0 { 0 } else { devices.ends[node_row - 1] };
             let index = (row - first) as usize;
             column.push(match name {
@@ -83,9 +84,11 @@ impl Cycle {
             return Err(CycleRefusal::Other(format!("the only columns of lists are: {}", known.join(", "))));
         }
         self.spend(1 + rows.len() as u64)?;
+        self.list_promises();
         let (mut ends, mut values) = (Vec::new(), Vec::new());
         for row in rows {
             match name {
+                "on-nodes" if table == "reservations" => values.extend(self.reservation_nodes(*row)?),
                 "on-nodes" => {
                     let parts = &self.attempt(*row)?.allocation.parts;
                     values.extend(parts.iter().filter_map(|p| self.node_row(p.node)).map(i64::from));
@@ -101,8 +104,7 @@ impl Cycle {
                 }
                 _ => {
                     let job = self.job(*row)?;
-                    let start = self.starts.iter().rev().find(|start| start.job == job);
-                    let parts = start.iter().flat_map(|start| &start.allocation.parts);
+                    let parts = self.planned_start(job).into_iter().flat_map(|allocation| &allocation.parts);
                     values.extend(parts.filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
             }

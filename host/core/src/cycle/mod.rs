@@ -5,6 +5,7 @@
 
 mod devices;
 mod plan;
+mod promises;
 mod refusals;
 mod savepoints;
 mod tables;
@@ -13,10 +14,12 @@ mod types;
 pub use plan::{Note, Plan};
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
-use crate::replica::{Rank, Replica};
+use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
-use ephor_placement::{ClassId, Mark, NoFit, Placing, ReservationId, Work};
+use ephor_placement::{ClassId, Mark, NoFit, Placing, Work};
+use plan::{Change, Planned};
+use promises::{Held, Numbered};
 use refusals::Refusals;
 use savepoints::Savepoint;
 use std::cell::OnceCell;
@@ -52,9 +55,16 @@ pub struct Cycle {
     queues: Vec<QueueId>,
     /// Jobs that this cycle started or held.
     gone: BTreeSet<JobId>,
-    starts: Vec<PlannedStart>,
+    planned: Vec<Planned>,
     started_of: BTreeMap<JobId, u32>,
-    reservations: Vec<Option<(ReservationId, JobId, Timestamp)>>,
+    /// By number, as the policy knows them.
+    reservations: Vec<Numbered>,
+    /// Numbers of the promises that have one.
+    numbers: BTreeMap<JobId, u32>,
+    /// Whether all promises have a number.
+    listed: bool,
+    /// Promises that this cycle gave, moved or (`None`) ended.
+    promised: BTreeMap<JobId, Option<Held>>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u32,
     next_group: u32,
@@ -64,12 +74,6 @@ pub struct Cycle {
     /// It keeps capacity from now on, so that a refusal is no ground for parking.
     keeps_now: bool,
     notes: BTreeMap<JobId, Note>,
-}
-
-struct PlannedStart {
-    job: JobId,
-    allocation: Arc<Allocation>,
-    group: u32,
 }
 
 impl Cycle {
@@ -82,14 +86,16 @@ impl Cycle {
         causes: Vec<Cause>,
         outcomes: Vec<bool>,
     ) -> Box<Self> {
+        let mut work = Work(work);
         replica.advance(now);
+        replica.unpark_helped(&mut work);
         let base = replica.cluster.savepoint();
         let queues = state.queues.keys().copied().collect();
-        Box::new(Self {
+        let mut cycle = Box::new(Self {
             replica,
             state,
             now,
-            work: Work(work),
+            work,
             causes: summarise(causes),
             outcomes,
             base,
@@ -100,9 +106,12 @@ impl Cycle {
             devices: OnceCell::new(),
             queues,
             gone: BTreeSet::new(),
-            starts: Vec::new(),
+            planned: Vec::new(),
             started_of: BTreeMap::new(),
             reservations: Vec::new(),
+            numbers: BTreeMap::new(),
+            listed: false,
+            promised: BTreeMap::new(),
             savepoints: Vec::new(),
             next_savepoint: 0,
             next_group: 0,
@@ -110,7 +119,9 @@ impl Cycle {
             parked: Vec::new(),
             keeps_now: false,
             notes: BTreeMap::new(),
-        })
+        });
+        cycle.lift_stale();
+        cycle
     }
 
     /// Ends the cycle: gives the replica back as it was, and the plan.
@@ -184,7 +195,7 @@ impl Cycle {
             },
         };
         let only = match scope {
-            Scope::All | Scope::Awake | Scope::Arrived => None,
+            Scope::All | Scope::Awake | Scope::Arrived | Scope::Due => None,
             Scope::Queue(row) => match self.queues.get(row as usize) {
                 Some(queue) => Some(*queue),
                 None => return Vec::new(),
@@ -192,6 +203,12 @@ impl Cycle {
         };
         let most = n.min(WINDOW) as usize;
         let (found, looked) = match scope {
+            Scope::Due => {
+                let due = self.replica.promises.due(self.now).filter_map(|job| self.replica.pending(job));
+                let due = due.filter(|p| after.is_none_or(|after| p.rank > after));
+                let due: BTreeMap<Rank, Kind> = due.map(|p| (p.rank, (p.class, p.limit))).collect();
+                self.window(due.iter(), only, false, most)
+            }
             Scope::Arrived => self.window(self.replica.arrived_after(after), only, true, most),
             Scope::Awake => self.window(self.replica.order_after(after), only, true, most),
             Scope::All | Scope::Queue(_) => self.window(self.replica.order_after(after), only, false, most),
@@ -203,19 +220,20 @@ impl Cycle {
     /// The first `most` of these that this cycle has not started or held, and how many were looked at.
     fn window<'a>(
         &self,
-        ranks: impl Iterator<Item = (&'a Rank, &'a ClassId)>,
+        ranks: impl Iterator<Item = (&'a Rank, &'a Kind)>,
         only: Option<QueueId>,
         awake: bool,
         most: usize,
     ) -> (Vec<JobId>, u64) {
         let mut found = Vec::new();
         let mut looked = 0;
-        for (rank, class) in ranks {
+        for (rank, (class, limit)) in ranks {
             if found.len() >= most || looked >= self.work.0 {
                 break;
             }
             looked += 1;
-            if awake && self.replica.parked(*class).is_some() {
+            // What was refused a moment ago would be again.
+            if awake && (self.replica.parked(*class).is_some() || self.refused.get(*class, *limit).is_some()) {
                 continue;
             }
             let job = rank.3;
@@ -272,30 +290,26 @@ impl Cycle {
         };
         let (class, limit, throttle) = (pending.class, pending.limit, pending.throttle);
         if let Some((array, most)) = throttle {
-            let running = self.state.jobs.get(&array).map_or(0, |e| e.running);
-            let planned = self.started_of.get(&array).copied().unwrap_or(0);
-            if running + planned >= most {
-                return Err(CycleRefusal::NotNow(
-                    format!("{running} of at most {most} elements of its array run").into(),
-                ));
-            }
+            self.below_throttle(array, most, 0)?;
         }
         let anywhere = *how == Placing::default();
+        let mark = self.replica.cluster.savepoint();
+        let own = self.lift_own(job);
         let known = self.replica.parked(class).or_else(|| self.refused.get(class, limit).filter(|_| anywhere));
-        if let Some(why) = known {
+        if let Some(why) = known.filter(|_| !own) {
             return Err(CycleRefusal::NotNow(why.clone()));
         }
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
             Ok(allocation) => {
-                self.gone.insert(job);
-                if let Some((array, _)) = throttle {
-                    *self.started_of.entry(array).or_default() += 1;
+                if own {
+                    self.own_is_over(job);
                 }
-                let group = self.next_group;
-                self.next_group += 1;
-                self.starts.push(PlannedStart { job, allocation: Arc::new(allocation), group });
-                self.notes.remove(&job);
+                self.note_start(job, throttle.map(|(array, _)| array), allocation);
                 Ok(Outcome::Started)
+            }
+            Err(no_fit) if own => {
+                self.replica.cluster.rollback(mark);
+                Err(no_fit.into())
             }
             Err(NoFit::NotNow(why)) => {
                 if anywhere {
@@ -304,9 +318,32 @@ impl Cycle {
                 }
                 Err(CycleRefusal::NotNow(why))
             }
-            Err(NoFit::Never(why)) => Err(CycleRefusal::Never(why)),
-            Err(NoFit::Budget) => Err(CycleRefusal::Budget),
+            Err(no_fit) => Err(no_fit.into()),
         }
+    }
+
+    /// Whether one more element of an array may start, beside so many that are promised a start.
+    fn below_throttle(&self, array: JobId, most: u32, promised: u32) -> Result<(), CycleRefusal> {
+        let running = self.state.jobs.get(&array).map_or(0, |e| e.running);
+        let planned = self.started_of.get(&array).copied().unwrap_or(0);
+        if running + planned + promised < most {
+            return Ok(());
+        }
+        let text = match promised {
+            0 => format!("{running} of at most {most} elements of its array run"),
+            n => format!("{running} of at most {most} elements of its array run, and {n} have a promised start"),
+        };
+        Err(CycleRefusal::NotNow(text.into()))
+    }
+
+    /// Writes down that this cycle starts a job.
+    fn note_start(&mut self, job: JobId, array: Option<JobId>, allocation: Arc<Allocation>) {
+        self.gone.insert(job);
+        if let Some(array) = array {
+            *self.started_of.entry(array).or_default() += 1;
+        }
+        self.plan(job, Change::Start(allocation));
+        self.notes.remove(&job);
     }
 
     /// The earliest time at which a job could start and run to its limit.
@@ -327,45 +364,8 @@ impl Cycle {
         };
         let (class, limit) = (pending.class, pending.limit);
         let from = from.max(self.now);
-        match self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work) {
-            Ok(slot) => Ok(CycleSlot { job, slot }),
-            Err(NoFit::NotNow(why)) => Err(CycleRefusal::NotNow(why)),
-            Err(NoFit::Never(why)) => Err(CycleRefusal::Never(why)),
-            Err(NoFit::Budget) => Err(CycleRefusal::Budget),
-        }
-    }
-
-    /// Keeps a slot free for its job.
-    ///
-    /// # Errors
-    /// Durable reservations are not there yet.
-    pub fn reserve(&mut self, slot: &CycleSlot, keep: Keep) -> Result<u32, CycleRefusal> {
-        if keep == Keep::Durable {
-            return Err(not_yet("durable reservations"));
-        }
-        self.spend(1)?;
-        self.keeps_now |= slot.slot.start <= self.now;
-        let id = self.replica.cluster.reserve(&slot.slot);
-        self.reservations.push(Some((id, slot.job, slot.slot.start)));
-        if let Some(note) = self.notes.get_mut(&slot.job) {
-            note.earliest = Some(slot.slot.start);
-        } else {
-            self.note_for(slot.job, ReasonCode::Resources, "".into(), Some(slot.slot.start));
-        }
-        Ok(self.reservations.len() as u32 - 1)
-    }
-
-    /// Gives a reservation up.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub fn lift(&mut self, reservation: u32) -> Result<(), CycleRefusal> {
-        let Some((id, _, _)) = self.reservations.get_mut(reservation as usize).and_then(Option::take) else {
-            return Err(CycleRefusal::Other(format!("there is no reservation {reservation}")));
-        };
-        self.replica.cluster.lift(id);
-        self.refused.clear();
-        Ok(())
+        let slot = self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work)?;
+        Ok(CycleSlot { job, slot })
     }
 
     /// Makes a running attempt give way.
@@ -483,7 +483,7 @@ impl Cycle {
         self.node_rows().binary_search(&node).ok().map(|i| i as u32)
     }
 
-    fn node_rows(&self) -> &[NodeId] {
+    pub(super) fn node_rows(&self) -> &[NodeId] {
         self.nodes.get_or_init(|| self.state.nodes.keys().copied().collect())
     }
 

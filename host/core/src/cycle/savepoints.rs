@@ -1,5 +1,6 @@
 //! Savepoints of a cycle: undone exactly, or closed as one group of the plan.
 
+use super::promises::{Held, Numbered};
 use super::{Cycle, CycleRefusal, SAVEPOINTS};
 use crate::cycle::Note;
 use ephor_model::JobId;
@@ -10,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Savepoint {
     id: u32,
     mark: Mark,
-    starts: usize,
-    reservations: Vec<bool>,
+    planned: usize,
+    reservations: Vec<Numbered>,
+    numbers: BTreeMap<JobId, u32>,
+    promised: BTreeMap<JobId, Option<Held>>,
     gone: BTreeSet<JobId>,
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,
@@ -23,14 +26,18 @@ impl Cycle {
         if self.savepoints.len() >= SAVEPOINTS {
             return self.next_savepoint - 1;
         }
+        // Numbers that the policy learns after this must mean the same after a rollback.
+        self.list_promises();
         let id = self.next_savepoint;
         self.next_savepoint += 1;
         let mark = self.replica.cluster.savepoint();
         self.savepoints.push(Savepoint {
             id,
             mark,
-            starts: self.starts.len(),
-            reservations: self.reservations.iter().map(Option::is_some).collect(),
+            planned: self.planned.len(),
+            reservations: self.reservations.clone(),
+            numbers: self.numbers.clone(),
+            promised: self.promised.clone(),
             gone: self.gone.clone(),
             started_of: self.started_of.clone(),
             notes: self.notes.clone(),
@@ -41,19 +48,16 @@ impl Cycle {
     /// Undoes everything since that savepoint.
     ///
     /// # Errors
-    /// It is not open; or a reservation from before it was lifted since, which cannot be undone.
+    /// It is not open.
     pub fn rollback(&mut self, id: u32) -> Result<(), CycleRefusal> {
         let at = self.position(id)?;
-        let lifted =
-            self.savepoints[at].reservations.iter().zip(&self.reservations).any(|(was, is)| *was && is.is_none());
-        if lifted {
-            return Err(CycleRefusal::Other("a reservation made before the savepoint was lifted after it".into()));
-        }
         self.savepoints.truncate(at + 1);
         let Some(saved) = self.savepoints.pop() else { return Ok(()) };
         self.replica.cluster.rollback(saved.mark);
-        self.starts.truncate(saved.starts);
-        self.reservations.truncate(saved.reservations.len());
+        self.planned.truncate(saved.planned);
+        self.reservations = saved.reservations;
+        self.numbers = saved.numbers;
+        self.promised = saved.promised;
         self.gone = saved.gone;
         self.started_of = saved.started_of;
         self.notes = saved.notes;
@@ -67,12 +71,12 @@ impl Cycle {
     /// It is not open.
     pub fn accept(&mut self, id: u32) -> Result<(), CycleRefusal> {
         let at = self.position(id)?;
-        let first = self.savepoints[at].starts;
+        let first = self.savepoints[at].planned;
         self.savepoints.truncate(at);
         let group = self.next_group;
         self.next_group += 1;
-        for start in self.starts.iter_mut().skip(first) {
-            start.group = group;
+        for planned in self.planned.iter_mut().skip(first) {
+            planned.group = group;
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ const JOBS: &[&str] = &[
     "gpu",
     "preemptible",
     "nice",
+    "promised",
 ];
 const ATTEMPTS: &[&str] = &[
     "job",
@@ -58,7 +59,8 @@ const QUEUES: &[&str] = &[
     "demand.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
-const EMPTY: [&str; 2] = ["reservations", "pools"];
+const RESERVATIONS: &[&str] = &["job", "start", "end", "nodes", "durable"];
+const EMPTY: [&str; 1] = ["pools"];
 
 fn unknown_table(table: &str) -> CycleRefusal {
     CycleRefusal::Other(format!(
@@ -71,13 +73,17 @@ impl Cycle {
     ///
     /// # Errors
     /// An unknown table.
-    pub fn rows(&self, table: &str) -> Result<u32, CycleRefusal> {
+    pub fn rows(&mut self, table: &str) -> Result<u32, CycleRefusal> {
         let rows = match table {
             "jobs" => self.replica.eligible_count(),
             "attempts" => self.state.attempts.len(),
             "queues" => self.queues.len(),
             "nodes" => self.state.nodes.len(),
             "devices" => self.devices().count(),
+            "reservations" => {
+                self.list_promises();
+                self.reservations.len()
+            }
             t if EMPTY.contains(&t) => 0,
             _ => return Err(unknown_table(table)),
         };
@@ -95,6 +101,10 @@ impl Cycle {
             "queues" => QUEUES,
             "nodes" => NODES,
             "devices" => DEVICES,
+            "reservations" => {
+                self.list_promises();
+                RESERVATIONS
+            }
             t if EMPTY.contains(&t) => return Ok(Vec::new()),
             _ => return Err(unknown_table(table)),
         };
@@ -121,6 +131,7 @@ impl Cycle {
             "attempts" => rows.iter().map(|r| self.attempt_cell(name, *r)).collect(),
             "queues" => self.queue_column(name, rows),
             "devices" => self.device_column(name, rows),
+            "reservations" => rows.iter().map(|r| self.reservation_cell(name, *r)).collect(),
             _ => rows.iter().map(|r| self.node_cell(name, *r)).collect(),
         }
     }
@@ -158,6 +169,7 @@ impl Cycle {
                     "mem" => total().get(ResourceId::MEM),
                     "gpu" => total().get(ResourceId::GPU),
                     "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
+                    "promised" => self.promised_start(id).map_or(-1, |at| at.0),
                     _ => job.spec.nice,
                 })
             })

@@ -1,7 +1,7 @@
 //! The words of a cycle, as in `wit/scheduling`.
 
-use ephor_model::JobId;
-use ephor_placement::Slot;
+use ephor_model::{JobId, Timestamp};
+use ephor_placement::{NoFit, Slot};
 use std::sync::Arc;
 
 /// What an operation could not do.
@@ -19,6 +19,16 @@ pub enum CycleRefusal {
     Other(String),
 }
 
+impl From<NoFit> for CycleRefusal {
+    fn from(no_fit: NoFit) -> Self {
+        match no_fit {
+            NoFit::NotNow(why) => Self::NotNow(why),
+            NoFit::Never(why) => Self::Never(why),
+            NoFit::Budget => Self::Budget,
+        }
+    }
+}
+
 /// What became of a job that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -26,6 +36,8 @@ pub enum Outcome {
     Started,
     /// It takes over capacity that is being released.
     Claimed,
+    /// It waits, and its start at that time is kept for it.
+    Reserved(Timestamp),
     /// It does not.
     Refused(CycleRefusal),
     /// It was not looked at.
@@ -52,6 +64,8 @@ pub enum Scope {
     Awake,
     /// Those that became eligible since the last accepted cycle and whose class is not parked.
     Arrived,
+    /// Those whose promised time has come.
+    Due,
 }
 
 /// How long a reservation lives.
@@ -59,7 +73,7 @@ pub enum Scope {
 pub enum Keep {
     /// Until the plan is handed over.
     ThisCycle,
-    /// Until its job starts.
+    /// Until its job starts, is cancelled or held, or it is lifted.
     Durable,
 }
 
@@ -68,8 +82,10 @@ pub enum Keep {
 pub enum Cause {
     /// A job became eligible. Inside a cycle's answer the id is the job's row.
     Arrived(JobId),
-    /// Capacity came free.
+    /// Capacity came free when it was expected to.
     Released,
+    /// Capacity came free that was counted on to be held for longer.
+    ReleasedEarly,
     /// Nodes came, went or changed.
     Nodes,
     /// Anything else.

@@ -6,6 +6,7 @@
 mod jobs;
 mod nodes;
 mod objects;
+mod outlook;
 mod plan;
 mod policies;
 mod submit;

@@ -3,7 +3,8 @@
 use super::Tx;
 use crate::command::{NodeReport, Refusal, RefusalKind, Reply};
 use crate::event::Event;
-use crate::records::{AttemptPhase, NodeHealth};
+use crate::promise::LiftCause;
+use crate::records::{AttemptPhase, Node, NodeHealth};
 use ephor_model::{AttemptKey, EndCause, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Usage};
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ fn register(tx: &mut Tx<'_>, spec: NodeSpec, holds: &[AttemptKey]) -> Reply {
     let rebooted = known.as_ref().is_some_and(|n| !n.spec.boot_id.is_empty() && n.spec.boot_id != spec.boot_id);
     if known.as_ref().is_none_or(|n| n.spec != spec || n.health != NodeHealth::Up) {
         tx.emit(Event::NodeRegistered { node: id, spec: Arc::new(spec) });
+        tx.break_promises_if_less(id, known.as_deref());
     }
     let here: Vec<JobId> = tx.state.derived.held.get(&id).map(|h| h.jobs.iter().copied().collect()).unwrap_or_default();
     for job in here {
@@ -69,6 +71,7 @@ fn silent(tx: &mut Tx<'_>, node: NodeId, reason: String) {
         return;
     }
     tx.emit(Event::NodeDown { node, reason });
+    tx.break_promises(node);
     let here: Vec<JobId> =
         tx.state.derived.held.get(&node).map(|h| h.jobs.iter().copied().collect()).unwrap_or_default();
     for job in here {
@@ -116,9 +119,32 @@ pub(super) fn drain(tx: &mut Tx<'_>, node: NodeId, reason: Option<String>, by: S
         Some(reason) if reason.trim().is_empty() => {
             return Err(Refusal::new(RefusalKind::Invalid, "a node is drained for a reason; give one"));
         }
-        Some(reason) => tx.emit(Event::NodeDrained { node, reason, by }),
+        Some(reason) => {
+            tx.emit(Event::NodeDrained { node, reason, by });
+            tx.break_promises(node);
+        }
         None if found.drain.is_some() => tx.emit(Event::NodeResumed { node }),
         None => {}
     }
     Ok(Reply::Done)
+}
+
+impl Tx<'_> {
+    /// Lifts what is promised on a node that can no longer be counted on; the policy promises anew.
+    pub(super) fn break_promises(&mut self, node: NodeId) {
+        let jobs = self.state.derived.promised.get(&node).cloned().unwrap_or_default();
+        for job in jobs {
+            self.emit(Event::PromiseLifted { job, why: LiftCause::Node(node) });
+        }
+    }
+
+    /// The same where a node offers less than before.
+    pub(super) fn break_promises_if_less(&mut self, node: NodeId, before: Option<&Node>) {
+        let (Some(before), Some(now)) = (before, self.state.nodes.get(&node)) else { return };
+        let features = now.features();
+        let lost = before.features().iter().any(|feature| !features.contains(feature));
+        if lost || !now.capacity().covers(&before.capacity()) {
+            self.break_promises(node);
+        }
+    }
 }

@@ -31,8 +31,10 @@ pub(super) fn apply(tx: &mut Tx<'_>, objects: Objects) -> Result<Reply, Refusal>
         tally.note(tx, change, Event::UserSet { is });
     }
     for (id, name, features, extra) in nodes {
-        let same = tx.state.nodes.get(&id).map(|n| n.extra_features == features && n.extra_amounts == extra);
+        let before = tx.state.nodes.get(&id).cloned();
+        let same = before.as_ref().map(|n| n.extra_features == features && n.extra_amounts == extra);
         tally.note(tx, Change::of(same), Event::NodeSet { node: id, name, features, extra });
+        tx.break_promises_if_less(id, before.as_deref());
     }
     Ok(Reply::Applied { created: tally.created, changed: tally.changed, unchanged: tally.unchanged })
 }
@@ -256,6 +258,7 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
             if jobs > 0 {
                 return conflict(format!("node '{name}' still holds {jobs} jobs whose end is not known"));
             }
+            tx.break_promises(id);
             tx.emit(Event::NodeDeleted { node: id });
         }
     }

@@ -1,23 +1,41 @@
 //! Commits the groups of a plan, each whole or not at all, against the state as it is now (laws 4 and 7).
 
 use super::Tx;
-use crate::command::{Group, Reply, Start, expected_end};
+use super::outlook::Outlook;
+use crate::command::{Group, Kept, Reply, Start, expected_end};
 use crate::event::Event;
-use ephor_model::{Amounts, AttemptKey, JobId, JobState, NodeId};
+use crate::promise::Promise;
+use ephor_model::{Allocation, Amounts, AttemptKey, JobId, JobState, NodeId, Timestamp, limits};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub(super) fn commit(tx: &mut Tx<'_>, groups: &[Group]) -> Reply {
     let mut taken = Vec::with_capacity(groups.len());
+    let mut outlook = Outlook::default();
     for group in groups {
-        let good = fits(tx, group);
+        let good = fits(tx, group) && outlook.takes(tx, group);
         if good {
-            for start in &group.starts {
-                begin(tx, start);
-            }
+            enact(tx, group);
         }
         taken.push(good);
     }
     Reply::Groups(taken)
+}
+
+fn enact(tx: &mut Tx<'_>, group: &Group) {
+    for (job, why) in &group.lifts {
+        if tx.state.promises.contains_key(job) {
+            tx.emit(Event::PromiseLifted { job: *job, why: *why });
+        }
+    }
+    for kept in &group.promises {
+        let until = promised_end(tx, kept);
+        let promise = Promise { start: kept.start, until, allocation: kept.allocation.clone() };
+        tx.emit(Event::Promised { job: kept.job, promise: Arc::new(promise) });
+    }
+    for start in &group.starts {
+        begin(tx, start);
+    }
 }
 
 fn begin(tx: &mut Tx<'_>, start: &Start) {
@@ -28,21 +46,23 @@ fn begin(tx: &mut Tx<'_>, start: &Start) {
     tx.settle_dependents(start.job);
 }
 
-/// Whether every start of the group may happen now, all of them together.
+/// When the attempt would end at the latest, were it to start as promised.
+pub(super) fn promised_end(tx: &Tx<'_>, kept: &Kept) -> Timestamp {
+    tx.state.find(kept.job).map_or(kept.start, |(entry, _)| expected_end(kept.start, &entry.job.spec))
+}
+
+/// Whether every start of the group may happen now and every promise may be given, all of them together; what else is
+/// promised is not looked at here.
 fn fits(tx: &Tx<'_>, group: &Group) -> bool {
     let mut jobs = BTreeSet::new();
     let mut arrays: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut asked: BTreeMap<NodeId, (Amounts, BTreeMap<u32, i64>)> = BTreeMap::new();
     for start in &group.starts {
-        if !jobs.insert(start.job) || !may_start(tx, start.job, &mut arrays) || start.allocation.parts.is_empty() {
+        let good = jobs.insert(start.job) && may_start(tx, start.job, &mut arrays) && is_sound(&start.allocation);
+        if !good {
             return false;
         }
-        let mut nodes = BTreeSet::new();
         for part in &start.allocation.parts {
-            let positive = part.tasks > 0 && part.amounts.iter().all(|(_, n)| n > 0);
-            if !positive || !nodes.insert(part.node) {
-                return false;
-            }
             let on_node = asked.entry(part.node).or_default();
             on_node.0.add(&part.amounts);
             for device in &part.devices {
@@ -50,18 +70,39 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
             }
         }
     }
-    asked.iter().all(|(node, (amounts, devices))| node_has(tx, *node, amounts, devices))
+    let more = tx.state.promises.len() + group.promises.len() <= limits::PROMISES;
+    let may_have = |kept: &Kept| is_waiting(tx, kept.job) && is_sound(&kept.allocation) && takes_jobs(tx, kept);
+    (more || group.promises.is_empty())
+        && group.promises.iter().all(|kept| jobs.insert(kept.job) && may_have(kept))
+        && asked.iter().all(|(node, (amounts, devices))| node_has(tx, *node, amounts, devices))
 }
 
-fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool {
+/// Some nodes, each once, and something positive on each.
+fn is_sound(allocation: &Allocation) -> bool {
+    let mut nodes = BTreeSet::new();
+    let positive = allocation.parts.iter().all(|p| p.tasks > 0 && p.amounts.iter().all(|(_, n)| n > 0));
+    positive && !allocation.parts.is_empty() && allocation.parts.iter().all(|p| nodes.insert(p.node))
+}
+
+fn takes_jobs(tx: &Tx<'_>, kept: &Kept) -> bool {
+    kept.allocation.parts.iter().all(|p| tx.state.nodes.get(&p.node).is_some_and(|n| n.takes_jobs()))
+}
+
+/// Whether nothing but room keeps the job from starting.
+fn is_waiting(tx: &Tx<'_>, id: JobId) -> bool {
     let Some((entry, element)) = tx.state.element(id) else { return false };
     let eligible = element.state == JobState::Pending && element.eligible.is_some_and(|since| since <= tx.at);
     let queue_starts = tx.state.queues.get(&entry.job.queue).is_some_and(|q| q.state.starts());
+    eligible && queue_starts && !tx.state.attempts.contains_key(&id)
+}
+
+fn may_start(tx: &Tx<'_>, id: JobId, arrays: &mut BTreeMap<JobId, u32>) -> bool {
+    let Some((entry, _)) = tx.state.find(id) else { return false };
     let more = arrays.entry(entry.job.id).or_default();
     *more += 1;
     let throttle = entry.job.spec.array.as_ref().and_then(|a| a.throttle);
     let below_throttle = throttle.is_none_or(|most| entry.running + *more <= most);
-    eligible && queue_starts && below_throttle && !tx.state.attempts.contains_key(&id)
+    below_throttle && is_waiting(tx, id)
 }
 
 fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeMap<u32, i64>) -> bool {

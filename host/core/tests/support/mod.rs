@@ -3,13 +3,16 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use ephor_core::command::{Action, Actor, NodeReport, Objects, system};
+use ephor_core::cycle::{Cause, Cycle, Keep, Scope};
 use ephor_core::decide::{Batch, execute};
+use ephor_core::roles::{Fault, Scheduling};
 use ephor_core::scheduler::{FirstComeFirstServed, Scheduler};
 use ephor_core::{Command, Refusal, Reply, Stamped, State};
 use ephor_model::{
     Account, Amounts, ArraySpec, AttemptKey, Dependency, DependencyKind, Device, Digest, EndCause, Exit, GpuRequest,
     JobId, JobSpec, JobState, NodeSpec, Payload, Queue, ResourceId, Span, Timestamp, Usage,
 };
+use ephor_placement::Placing;
 use std::sync::Arc;
 
 /// A job to be submitted.
@@ -140,11 +143,28 @@ impl World {
 
     /// One cycle; the ids that it started.
     pub fn cycle(&mut self) -> Vec<u64> {
-        let plan = self.scheduler.cycle(&self.state, self.now, 1_000_000, &mut FirstComeFirstServed).unwrap();
-        let wanted: Vec<JobId> = plan.groups.iter().flat_map(|g| g.starts.iter().map(|s| s.job)).collect();
-        let Reply::Groups(taken) = self.run(Command::Plan { groups: plan.groups }).unwrap() else { panic!() };
+        self.cycle_by(&mut FirstComeFirstServed)
+    }
+
+    /// One cycle under that policy; the ids that it started.
+    pub fn cycle_by(&mut self, policy: &mut dyn Scheduling) -> Vec<u64> {
+        let groups = self.scheduler.cycle(&self.state, self.now, 1_000_000, policy).unwrap().groups;
+        let Reply::Groups(taken) = self.run(Command::Plan { groups: groups.clone() }).unwrap() else { panic!() };
         self.scheduler.committed(taken.clone());
-        wanted.into_iter().zip(taken).filter(|(_, t)| *t).map(|(j, _)| j.0).collect()
+        let taken = groups.iter().zip(taken).filter(|(_, taken)| *taken);
+        taken.flat_map(|(group, _)| group.starts.iter().map(|s| s.job.0)).collect()
+    }
+
+    /// The controller starts anew from what the store keeps.
+    pub fn restart(&mut self) {
+        let rows = self.state.row_keys().into_iter().map(|k| (k.clone(), self.state.row(&k).unwrap()));
+        self.state = State::from_rows(rows).unwrap();
+        self.scheduler = Scheduler::new(&self.state);
+    }
+
+    /// The start that is promised to a job.
+    pub fn promised(&self, job: JobId) -> Option<i64> {
+        self.state.promises.get(&job).map(|promise| promise.start.0)
     }
 
     pub fn wait(&mut self, ms: i64) {
@@ -202,5 +222,40 @@ impl World {
         }
         assert_eq!(loaded.derived.unfinished, self.state.derived.unfinished);
         assert_eq!(loaded.derived.finished, self.state.derived.finished);
+    }
+}
+
+/// Conservative backfill at its plainest: everybody in order, anew where capacity came free early.
+#[derive(Default)]
+pub struct Conservative {
+    /// The causes of its last cycle.
+    pub causes: Vec<Cause>,
+}
+
+impl Scheduling for Conservative {
+    fn schedule(&mut self, mut cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
+        self.causes = cycle.causes();
+        let anew = self.causes.iter().any(|c| !matches!(c, Cause::Arrived(_) | Cause::Released));
+        let all = cycle.next(Scope::All, None, 1_000);
+        cycle.start_or_reserve(&all, &Placing::default(), Keep::Durable, anew);
+        (cycle, Ok(()))
+    }
+
+    fn label(&self) -> String {
+        "conservative".into()
+    }
+}
+
+/// A policy of a few lines.
+pub struct By<F>(pub F);
+
+impl<F: FnMut(&mut Cycle) + Send> Scheduling for By<F> {
+    fn schedule(&mut self, mut cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
+        (self.0)(&mut cycle);
+        (cycle, Ok(()))
+    }
+
+    fn label(&self) -> String {
+        "a test".into()
     }
 }

@@ -23,7 +23,7 @@ pub struct Twin {
     pub now: i64,
     pub nodes: BTreeMap<NodeId, NodeView>,
     pub running: BTreeMap<JobId, (Allocation, i64)>,
-    pub reservations: BTreeMap<u32, (Allocation, i64, i64)>,
+    pub reservations: BTreeMap<u64, (Allocation, i64, i64)>,
     /// Who shares GPUs with whom.
     pub groups: Groups,
 }

@@ -167,6 +167,20 @@ impl HostCycle for Call<CycleCall> {
         Ok(answer(self.role.cycle.reserve(&slot, words::keep(keep))))
     }
 
+    fn start_or_reserve(
+        &mut self,
+        _: This,
+        jobs: Vec<u32>,
+        how: Resource<Placing>,
+        keep: Keep,
+        anew: bool,
+    ) -> Result<Vec<Outcome>> {
+        self.rows_taken(&jobs)?;
+        let keep = words::keep(keep);
+        let outcomes = self.placed(&how, |cycle, how| cycle.start_or_reserve(&jobs, how, keep, anew))?;
+        Ok(outcomes.into_iter().map(words::outcome).collect())
+    }
+
     fn lift(&mut self, _: This, reservation: u32) -> Result<Answer<(), Refusal>> {
         Ok(answer(self.role.cycle.lift(reservation)))
     }

@@ -19,6 +19,7 @@ pub fn outcome(outcome: Outcome) -> wit::Outcome {
     match outcome {
         Outcome::Started => wit::Outcome::Started,
         Outcome::Claimed => wit::Outcome::Claimed,
+        Outcome::Reserved(start) => wit::Outcome::Reserved(start.0),
         Outcome::Refused(why) => wit::Outcome::Refused(refusal(why)),
         Outcome::Untried => wit::Outcome::Untried,
     }
@@ -29,6 +30,7 @@ pub fn cause(cause: Cause) -> wit::Cause {
         // Inside a cycle's answer the id is the job's row.
         Cause::Arrived(row) => wit::Cause::Arrived(u32::try_from(row.0).unwrap_or(u32::MAX)),
         Cause::Released => wit::Cause::Released,
+        Cause::ReleasedEarly => wit::Cause::ReleasedEarly,
         Cause::Nodes => wit::Cause::Nodes,
         Cause::Settings => wit::Cause::Settings,
     }
@@ -40,6 +42,7 @@ pub fn scope(scope: wit::Scope) -> Scope {
         wit::Scope::Queue(row) => Scope::Queue(row),
         wit::Scope::Awake => Scope::Awake,
         wit::Scope::Arrived => Scope::Arrived,
+        wit::Scope::Due => Scope::Due,
     }
 }
 

@@ -1,11 +1,12 @@
 //! The KTH log against the right answers that lie beside the trace, to the last digit.
 
-use crate::common::native::{Easy, EasyByWindow};
+use crate::common::native::{Conservative, Easy, EasyByWindow};
 use crate::common::{Recorder, no_policies, run, trace};
 use ephor_core::roles::Scheduling;
 use ephor_core::scheduler::FirstComeFirstServed;
 use ephor_sim::policies::Policies;
 use ephor_sim::report::{Heading, Report};
+use ephor_sim::settings::Settings;
 use ephor_sim::simulate::{Choice, Options, simulate};
 use ephor_sim::swf::Swf;
 use ephor_sim::workload::{Estimates, Workload};
@@ -14,11 +15,14 @@ pub const FILE: &str = "KTH-SP2-1996-2.1-cln.swf.gz";
 const PROCESSORS: u32 = 100;
 
 /// Policy, estimates, total wait, fingerprint.
-const ANSWERS: [(&str, Estimates, i64, &str); 4] = [
+const ANSWERS: [(&str, Estimates, i64, &str); 7] = [
     ("fifo", Estimates::Max, 11_098_174_771, "f455dea37480d4c9"),
     ("backfill", Estimates::Max, 193_717_209, "bd65a573bbc4359d"),
     ("backfill", Estimates::Kill, 194_642_687, "b3a8260789a6495e"),
     ("backfill", Estimates::Exact, 181_630_428, "a33143febb0ae38f"),
+    ("conservative", Estimates::Max, 207_831_297, "390e178fdff89289"),
+    ("conservative", Estimates::Kill, 208_360_612, "2aa18bd3f027611e"),
+    ("conservative", Estimates::Exact, 200_952_233, "337243ed061417eb"),
 ];
 
 fn report(scheduling: impl Scheduling + 'static, log: &Swf, estimates: Estimates) -> Report {
@@ -38,6 +42,7 @@ fn native_twins_give_the_right_answers() {
     for (policy, estimates, total_wait, fnv) in ANSWERS {
         let reports = match policy {
             "fifo" => vec![report(FirstComeFirstServed, &log, estimates)],
+            "conservative" => vec![report(Conservative, &log, estimates)],
             _ => vec![report(Easy, &log, estimates), report(EasyByWindow, &log, estimates)],
         };
         for report in reports {
@@ -51,10 +56,18 @@ fn native_twins_give_the_right_answers() {
 fn the_policies_give_the_right_answers() {
     let Some(trace) = trace(FILE).filter(|_| !no_policies()) else { return };
     for (policy, estimates, total_wait, fnv) in ANSWERS {
+        let mut settings = Settings::default();
+        let scheduling = match policy {
+            "conservative" => {
+                settings.set("reservations=all").unwrap();
+                "backfill"
+            }
+            other => other,
+        };
         let options = Options {
             trace: trace.clone(),
             processors: Some(PROCESSORS),
-            choice: Choice { scheduling: policy.into(), estimates, ..Choice::default() },
+            choice: Choice { scheduling: scheduling.into(), estimates, settings, ..Choice::default() },
             ..Options::default()
         };
         let mut recorder = Recorder::default();

@@ -2,7 +2,9 @@
 
 mod auditor;
 mod common;
+mod kinds;
 mod kth;
 mod random;
+mod scenarios;
 mod simulate;
 mod small;

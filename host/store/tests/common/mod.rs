@@ -116,7 +116,7 @@ impl Cluster {
                     let amounts = Amounts::new().with(ResourceId::CPU, 1000 + (b % 3) as i64);
                     let part = AllocationPart { node, tasks: 1, amounts, devices: Default::default() };
                     let allocation = Arc::new(Allocation { parts: [part].into_iter().collect() });
-                    Group { starts: vec![Start { job, allocation }] }
+                    Group { starts: vec![Start { job, allocation }], ..Group::default() }
                 };
                 Command::Plan { groups: ids.iter().copied().filter(|j| j.0 % 3 == a % 3).map(start).collect() }
             }

@@ -22,20 +22,29 @@ pub struct FakeCycle {
     cores: u32,
     jobs: Vec<FakeJob>,
     columns: BTreeMap<(String, String), Vec<i64>>,
+    causes: Vec<Cause>,
     state: RefCell<State>,
     saved: RefCell<Vec<State>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// What takes cores when, by a number that reservations are known by.
-    taken: BTreeMap<u32, Taken>,
-    next: u32,
+    /// What runs.
+    taken: Vec<Taken>,
+    /// What is kept, by number; `None`: lifted.
+    reservations: Vec<Option<Reserved>>,
     started: Vec<Row>,
     held: Vec<Row>,
     notes: Vec<(Row, String)>,
     promises: Vec<(Row, Timestamp)>,
     budget: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reserved {
+    job: Row,
+    taken: Taken,
+    durable: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +70,33 @@ impl FakeCycle {
     pub fn new(now: Timestamp, cores: u32) -> Self {
         let state = RefCell::new(State { budget: u64::MAX, ..State::default() });
         let (jobs, columns, saved) = (Vec::new(), BTreeMap::new(), RefCell::default());
-        Self { now, cores, jobs, columns, state, saved }
+        Self { now, cores, jobs, columns, causes: Vec::new(), state, saved }
     }
 
     /// Adds a running job that is expected to end at that time.
     #[must_use]
     pub fn running(self, cores: u32, until: Timestamp) -> Self {
         let from = self.now;
-        self.state.borrow_mut().take(Taken { cores, from, until });
+        self.state.borrow_mut().taken.push(Taken { cores, from, until });
+        self
+    }
+
+    /// Promises that start to the pending job that was added last, as an earlier cycle may have done.
+    ///
+    /// # Panics
+    /// Where no job was added.
+    #[must_use]
+    pub fn promised(self, start: Timestamp) -> Self {
+        let row = self.jobs.len() as Row - 1;
+        let reserved = Some(self.reserved(row, start, true));
+        self.state.borrow_mut().reservations.push(reserved);
+        self
+    }
+
+    /// Says what made the cycle run. Without it nothing did, so that all jobs without a promise count as new.
+    #[must_use]
+    pub fn because(mut self, causes: &[Cause]) -> Self {
+        self.causes = causes.to_vec();
         self
     }
 
@@ -108,6 +136,21 @@ impl FakeCycle {
         self.state.borrow().promises.clone()
     }
 
+    /// Jobs that have a promise at the end, and its start, by job.
+    pub fn promised_at_the_end(&self) -> Vec<(Row, Timestamp)> {
+        let state = self.state.borrow();
+        let durable = state.reservations.iter().flatten().filter(|r| r.durable);
+        let mut all: Vec<(Row, Timestamp)> = durable.map(|r| (r.job, r.taken.from)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn reserved(&self, row: Row, start: Timestamp, durable: bool) -> Reserved {
+        let job = self.jobs[row as usize];
+        let taken = Taken { cores: job.cores, from: start, until: start.saturating_add(job.limit) };
+        Reserved { job: row, taken, durable }
+    }
+
     fn job(&self, row: Row) -> Result<FakeJob, Refusal> {
         self.jobs.get(row as usize).copied().ok_or_else(|| Refusal::Other(format!("there is no job {row}")))
     }
@@ -116,10 +159,10 @@ impl FakeCycle {
     fn is_free(&self, state: &State, job: FakeJob, from: Timestamp) -> bool {
         let until = from.saturating_add(job.limit);
         let used_at = |at: Timestamp| -> u64 {
-            state.taken.values().filter(|t| t.from <= at && at < t.until).map(|t| u64::from(t.cores)).sum()
+            state.all().filter(|t| t.from <= at && at < t.until).map(|t| u64::from(t.cores)).sum()
         };
         // Use only grows where something begins.
-        let begins = state.taken.values().map(|t| t.from).filter(|at| from < *at && *at < until);
+        let begins = state.all().map(|t| t.from).filter(|at| from < *at && *at < until);
         begins.chain([from]).all(|at| used_at(at) + u64::from(job.cores) <= u64::from(self.cores))
     }
 
@@ -133,12 +176,47 @@ impl FakeCycle {
         if job.cores > self.cores {
             return Err(self.never(job));
         }
+        let own = state.lift_promise(row);
         if !self.is_free(&state, job, self.now) {
+            state.restore(own);
             return Err(Refusal::NotNow(format!("{} cores are not free for so long", job.cores)));
         }
-        state.take(Taken { cores: job.cores, from: self.now, until: self.now.saturating_add(job.limit) });
+        state.taken.push(Taken { cores: job.cores, from: self.now, until: self.now.saturating_add(job.limit) });
         state.started.push(row);
         Ok(())
+    }
+
+    /// The earliest time from `from` on at which a job could run.
+    fn earliest(&self, state: &State, job: FakeJob, from: Timestamp) -> Result<Timestamp, Refusal> {
+        let mut times: Vec<Timestamp> = state.all().map(|t| t.until).filter(|at| *at > from).collect();
+        times.push(from);
+        times.sort_unstable();
+        times.into_iter().find(|at| self.is_free(state, job, *at)).ok_or_else(|| self.never(job))
+    }
+
+    fn start_or_reserve_one(&self, row: Row, keep: Keep, anew: bool) -> Result<Outcome, Refusal> {
+        let own = self.state.borrow().promise(row);
+        if let Some(start) = own.filter(|start| !anew && *start > self.now) {
+            self.state.borrow_mut().work()?;
+            return Ok(Outcome::Reserved(start));
+        }
+        match self.start(row) {
+            Ok(()) => return Ok(Outcome::Started),
+            Err(Refusal::NotNow(_)) => {}
+            Err(other) => return Err(other),
+        }
+        let job = self.job(row)?;
+        let mut state = self.state.borrow_mut();
+        let kept = state.lift_promise(row);
+        let start = self.earliest(&state, job, self.now)?;
+        if let Some(own) = own.filter(|own| *own <= start) {
+            state.restore(kept);
+            return Ok(Outcome::Reserved(own));
+        }
+        state.promises.push((row, start));
+        let reserved = self.reserved(row, start, keep == Keep::Durable);
+        state.reservations.push(Some(reserved));
+        Ok(Outcome::Reserved(start))
     }
 
     fn never(&self, job: FakeJob) -> Refusal {
@@ -147,11 +225,26 @@ impl FakeCycle {
 }
 
 impl State {
-    fn take(&mut self, taken: Taken) -> u32 {
-        let number = self.next;
-        self.taken.insert(number, taken);
-        self.next += 1;
-        number
+    fn all(&self) -> impl Iterator<Item = &Taken> {
+        self.taken.iter().chain(self.reservations.iter().flatten().map(|r| &r.taken))
+    }
+
+    /// The start that is promised to a job.
+    fn promise(&self, job: Row) -> Option<Timestamp> {
+        self.reservations.iter().flatten().find(|r| r.durable && r.job == job).map(|r| r.taken.from)
+    }
+
+    /// Lifts the promise of a job: its number and what it was.
+    fn lift_promise(&mut self, job: Row) -> Option<(usize, Reserved)> {
+        let theirs = |r: &Option<Reserved>| r.is_some_and(|r| r.durable && r.job == job);
+        let at = self.reservations.iter().position(theirs)?;
+        self.reservations[at].take().map(|reserved| (at, reserved))
+    }
+
+    fn restore(&mut self, lifted: Option<(usize, Reserved)>) {
+        if let Some((at, reserved)) = lifted {
+            self.reservations[at] = Some(reserved);
+        }
     }
 
     fn work(&mut self) -> Result<(), Refusal> {
@@ -210,7 +303,7 @@ impl Cycle for FakeCycle {
         self.state.borrow().budget
     }
     fn causes(&self) -> Vec<Cause> {
-        Vec::new()
+        self.causes.clone()
     }
     fn outcomes(&self) -> Vec<bool> {
         Vec::new()
@@ -220,13 +313,31 @@ impl Cycle for FakeCycle {
         let column = self.columns.iter().find(|((of, _), _)| of == table).map(|(_, values)| values.len());
         match column {
             None if table == "jobs" => Ok(self.jobs.len() as u32),
+            None if table == "reservations" => Ok(self.state.borrow().reservations.len() as u32),
             None => Err(Refusal::Other(format!("there is no table {table:?}"))),
             Some(rows) => Ok(rows as u32),
         }
     }
 
     fn column(&self, table: &str, name: &str, rows: Option<&[Row]>) -> Result<Vec<i64>, Refusal> {
-        let Some(column) = self.columns.get(&(table.to_owned(), name.to_owned())) else {
+        let state = self.state.borrow();
+        let cell = |r: &Option<Reserved>| match (r, name) {
+            (None, _) => -1,
+            (Some(r), "job") => i64::from(r.job),
+            (Some(r), "start") => r.taken.from,
+            (Some(r), "end") => r.taken.until,
+            (Some(r), _) => i64::from(r.durable),
+        };
+        let own = match (table, name) {
+            ("reservations", "job" | "start" | "end" | "durable") => {
+                Some(state.reservations.iter().map(cell).collect())
+            }
+            ("jobs", "promised") => {
+                Some((0..self.jobs.len() as Row).map(|row| state.promise(row).unwrap_or(-1)).collect())
+            }
+            _ => None,
+        };
+        let Some(column) = own.as_ref().or_else(|| self.columns.get(&(table.to_owned(), name.to_owned()))) else {
             return Err(Refusal::Other(format!("there is no column {name:?} of {table:?}")));
         };
         let Some(rows) = rows else { return Ok(column.clone()) };
@@ -240,11 +351,16 @@ impl Cycle for FakeCycle {
         Err(not_yet())
     }
 
-    fn next(&self, _scope: Scope, after: Option<Row>, n: u32) -> Vec<Row> {
+    fn next(&self, scope: Scope, after: Option<Row>, n: u32) -> Vec<Row> {
         let state = self.state.borrow();
         let first = after.map_or(0, |row| row.saturating_add(1));
         (first..self.jobs.len() as u32)
             .filter(|row| !state.started.contains(row) && !state.held.contains(row))
+            .filter(|row| match scope {
+                Scope::Due => state.promise(*row).is_some_and(|start| start <= self.now),
+                Scope::Arrived => state.promise(*row).is_none(),
+                Scope::All | Scope::Queue(_) => true,
+            })
             .take(n as usize)
             .collect()
     }
@@ -283,29 +399,38 @@ impl Cycle for FakeCycle {
         if job.cores > self.cores {
             return Err(self.never(job));
         }
-        let from = from.max(self.now);
-        let mut times: Vec<Timestamp> = state.taken.values().map(|t| t.until).filter(|at| *at > from).collect();
-        times.push(from);
-        times.sort_unstable();
-        match times.into_iter().find(|at| self.is_free(&state, job, *at)) {
-            Some(start) => Ok(FakeSlot { job: row, start }),
-            None => Err(self.never(job)),
-        }
+        let start = self.earliest(&state, job, from.max(self.now))?;
+        Ok(FakeSlot { job: row, start })
     }
 
     fn reserve(&self, slot: &FakeSlot, keep: Keep) -> Result<u32, Refusal> {
-        if keep == Keep::Durable {
-            return Err(not_yet());
-        }
-        let job = self.job(slot.job)?;
+        self.job(slot.job)?;
         let mut state = self.state.borrow_mut();
         state.work()?;
+        if keep == Keep::Durable {
+            state.lift_promise(slot.job);
+        }
         state.promises.push((slot.job, slot.start));
-        Ok(state.take(Taken { cores: job.cores, from: slot.start, until: slot.start.saturating_add(job.limit) }))
+        let reserved = self.reserved(slot.job, slot.start, keep == Keep::Durable);
+        state.reservations.push(Some(reserved));
+        Ok(state.reservations.len() as u32 - 1)
+    }
+
+    fn start_or_reserve(&self, jobs: &[Row], _how: &FakePlacing, keep: Keep, anew: bool) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for row in jobs {
+            let over = matches!(outcomes.last(), Some(Outcome::Refused(Refusal::Budget) | Outcome::Untried));
+            let outcome = match over {
+                true => Outcome::Untried,
+                false => self.start_or_reserve_one(*row, keep, anew).unwrap_or_else(Outcome::Refused),
+            };
+            outcomes.push(outcome);
+        }
+        outcomes
     }
 
     fn lift(&self, reservation: u32) -> Result<(), Refusal> {
-        match self.state.borrow_mut().taken.remove(&reservation) {
+        match self.state.borrow_mut().reservations.get_mut(reservation as usize).and_then(Option::take) {
             Some(_) => Ok(()),
             None => Err(Refusal::Other(format!("there is no reservation {reservation}"))),
         }

@@ -1,6 +1,6 @@
-//! EASY backfill as plain Rust against the cycle, written apart from the policy: its twin in the tests.
+//! Backfill as plain Rust against the cycle, written apart from the policy: its twins in the tests.
 
-use ephor_core::cycle::{Cycle, CycleRefusal, Keep, Outcome, Scope, StopRule};
+use ephor_core::cycle::{Cause, Cycle, CycleRefusal, Keep, Outcome, Scope, StopRule};
 use ephor_core::roles::{Fault, Scheduling};
 use ephor_placement::Placing;
 
@@ -82,5 +82,44 @@ impl Scheduling for EasyByWindow {
 
     fn label(&self) -> String {
         "native EASY by windows".into()
+    }
+}
+
+/// Conservative backfill by the plainest operations: every promise is lifted, looked for and given again one by one.
+pub struct Conservative;
+
+impl Scheduling for Conservative {
+    fn schedule(&mut self, mut cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
+        let early = cycle.causes().contains(&Cause::ReleasedEarly);
+        let (how, now) = (Placing::default(), cycle.now());
+        let mut number_of = std::collections::BTreeMap::new();
+        for (number, row) in (0..).zip(cycle.column("reservations", "job", None).unwrap()) {
+            number_of.insert(row as u32, number);
+        }
+        for row in cycle.next(Scope::All, None, 10_000) {
+            let promised = cycle.column("jobs", "promised", Some(&[row])).unwrap()[0];
+            if promised > now.0 && !early {
+                continue;
+            }
+            if let Some(number) = number_of.get(&row) {
+                cycle.lift(*number).unwrap();
+            }
+            match cycle.earliest_start(row, None, &how, now) {
+                Ok(slot) if slot.slot.start == now => {
+                    assert_eq!(cycle.try_start(row, None, &how), Ok(Outcome::Started));
+                }
+                Ok(slot) => {
+                    assert!(promised < 0 || slot.slot.start.0 <= promised, "a promise moved to a later time");
+                    cycle.reserve(&slot, Keep::Durable).unwrap();
+                }
+                Err(CycleRefusal::Never(_)) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        (cycle, Ok(()))
+    }
+
+    fn label(&self) -> String {
+        "native conservative".into()
     }
 }

@@ -44,9 +44,9 @@ pub fn gang(name: &'static str, nodes: u32) -> anyhow::Result<Vec<Figure>> {
     bench.observe();
     let mut runs = Vec::new();
     for _ in 0..9 {
+        bench.forget_refusals();
         let (plan, took) = bench.cycle()?;
         anyhow::ensure!(plan.groups.is_empty() && plan.notes.contains_key(&job), "the gang was not refused: {plan:?}");
-        bench.scheduler.wake();
         runs.push(took);
     }
     Ok(vec![bench.figure(name, "ms", runs, 0)])
@@ -96,11 +96,17 @@ impl Bench {
         cycle(&mut self.scheduler, &self.scene, self.policies.work, &mut *self.policies.scheduling)
     }
 
-    /// Full cycles, each by a new scheduler; how many starts each planned.
+    /// Makes the next cycle look at everything: nothing is parked.
+    fn forget_refusals(&mut self) {
+        self.scheduler.replica_mut().unpark_all();
+        self.scheduler.wake();
+    }
+
+    /// Full cycles on the same state; how many starts each planned.
     fn full(&mut self) -> anyhow::Result<(usize, Vec<f64>)> {
         let (mut starts, mut runs) = (0, Vec::new());
         for _ in 0..5 {
-            self.scheduler = Scheduler::new(&self.scene.state);
+            self.forget_refusals();
             let (plan, took) = self.cycle()?;
             starts = plan.groups.iter().map(|g| g.starts.len()).sum();
             runs.push(took);
@@ -113,9 +119,9 @@ impl Bench {
         let config = Config { reservations: Reservations(PROMISES), ..Config::default() };
         let (mut ratios, mut starts) = (Vec::new(), 0);
         for _ in 0..5 {
-            let mut native = Scheduler::new(&self.scene.state);
-            let (plan, alone) = cycle(&mut native, &self.scene, self.policies.work, &mut Native(config))?;
-            self.scheduler = Scheduler::new(&self.scene.state);
+            self.forget_refusals();
+            let (plan, alone) = cycle(&mut self.scheduler, &self.scene, self.policies.work, &mut Native(config))?;
+            self.forget_refusals();
             let (same, took) = self.cycle()?;
             anyhow::ensure!(plan.groups == same.groups, "the policy decides otherwise when it is compiled natively");
             ratios.push(took / alone);
@@ -126,7 +132,7 @@ impl Bench {
 
     /// Cycles after one job ended, and after one came, once the plan of a full cycle is a fact.
     fn one_change(&mut self) -> anyhow::Result<Vec<Figure>> {
-        self.scheduler = Scheduler::new(&self.scene.state);
+        self.forget_refusals();
         self.settle()?;
         let (mut ended, mut came) = (Vec::new(), Vec::new());
         let running: Vec<JobId> = self.scene.state.attempts.keys().copied().collect();
