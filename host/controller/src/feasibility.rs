@@ -38,7 +38,7 @@ impl Feasibility {
         inner.follow(state);
         let class = inner.cluster.intern(&need);
         let class = if class.0 < CLASSES { class } else { inner.renew(&need) };
-        inner.cluster.ever(class).err()
+        inner.cluster.ever(class).err().map(|why| why.to_string())
     }
 }
 

@@ -18,7 +18,7 @@ mod view;
 
 use classes::Classes;
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope};
+use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Placing, Refusal, Scheduling, Scope, lift_promises};
 use view::View;
 
 pub use config::Config;
@@ -40,6 +40,10 @@ impl Scheduling for Packing {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        // Promises that outlive a cycle are another policy's; nobody would keep them here.
+        if lift_promises(cycle).is_err() {
+            return;
+        }
         let mut classes = Classes::default();
         // Without a view of the nodes jobs start in plain order.
         let view = View::read(cycle, &mut classes, config).ok().flatten();
@@ -89,8 +93,8 @@ impl<C: Cycle> Plan<'_, C> {
             let last = *window.last()?;
             let numbers = self.classes.of(self.cycle, &window).ok()?;
             for (&job, number) in window.iter().zip(numbers) {
-                if only_arrivals && scope == Scope::All && self.promises_left == 0 {
-                    scope = Scope::Arrived;
+                if scope == Scope::All && self.promises_left == 0 {
+                    scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                     continue 'windows;
                 }
                 if matches!(self.start(job, number)?, Tried::Waits) && self.promises_left > 0 {
@@ -180,6 +184,7 @@ impl<C: Cycle> Plan<'_, C> {
                 Refusal::Other(_) => Some(Tried::PassedOver),
                 Refusal::Budget => None,
             },
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Untried) => None,
         }
     }

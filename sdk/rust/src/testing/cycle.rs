@@ -359,7 +359,7 @@ impl Cycle for FakeCycle {
             .filter(|row| match scope {
                 Scope::Due => state.promise(*row).is_some_and(|start| start <= self.now),
                 Scope::Arrived => state.promise(*row).is_none(),
-                Scope::All | Scope::Queue(_) => true,
+                Scope::All | Scope::Awake | Scope::Queue(_) => true,
             })
             .take(n as usize)
             .collect()
