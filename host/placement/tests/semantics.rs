@@ -353,46 +353,6 @@ fn what_is_not_known_is_refused_in_words() {
 }
 
 #[test]
-fn parts_of_gpus_share_a_device_and_the_fullest_that_fits_is_taken() {
-    let mut c = cluster(&[(16, &["a", "h", "h"])]);
-    let share = |milli, kinds: &[&str]| Request {
-        gpus: GpuRequest::Share(milli),
-        gpu_types: kinds.iter().map(|k| (*k).to_owned()).collect(),
-        ..Request::default()
-    };
-    let device = |allocation: Allocation| allocation.parts[0].devices[0];
-    assert_eq!(device(start(&mut c, 1, share(600, &["h"]), HOUR).unwrap()), 1);
-    assert_eq!(device(start(&mut c, 2, share(700, &["h", "x"]), HOUR).unwrap()), 2, "the first has too little left");
-    assert_eq!(device(start(&mut c, 3, share(300, &[]), HOUR).unwrap()), 2, "the fullest of those that fit");
-    assert_eq!(device(start(&mut c, 4, share(300, &[]), HOUR).unwrap()), 1);
-    assert_eq!(c.free_devices(NodeId(0)), [1000, 100, 0]);
-    assert_eq!(c.free(NodeId(0)).unwrap().get(ResourceId::GPU), 1100);
-    let whole = Request { gpus: GpuRequest::PerNode(1), ..Request::default() };
-    assert_eq!(device(start(&mut c, 5, whole, HOUR).unwrap()), 0);
-    let why = refusal(start(&mut c, 6, share(200, &["h", "x"]), HOUR));
-    assert!(why.contains("0.2 of a GPU of type h or x"), "{why}");
-    let asked = class(&mut c, share(200, &["h", "x"]));
-    let lines = c.explain(asked).join("; ");
-    assert!(lines.contains("1 has too little free: asks 0.2 GPUs of type h or x, most is 0.1 GPUs"), "{lines}");
-    let slot = c.earliest_start(asked, NOW, HOUR, &Placing::default(), &mut Work(100)).unwrap();
-    assert_eq!(slot.start, NOW + HOUR);
-    assert!(matches!(start(&mut c, 7, share(200, &["x"]), HOUR), Err(NoFit::Never(_))));
-}
-
-#[test]
-fn a_part_of_a_gpu_outlasts_the_others_only_where_nobody_else_is_promised_the_device() {
-    let mut c = cluster(&[(16, &["a"])]);
-    let share = |milli| Request { gpus: GpuRequest::Share(milli), ..Request::default() };
-    start(&mut c, 1, share(500), HOUR).unwrap();
-    let whole = class(&mut c, Request { gpus: GpuRequest::PerNode(1), ..Request::default() });
-    let slot = c.earliest_start(whole, NOW, HOUR, &Placing::default(), &mut Work(100)).unwrap();
-    assert_eq!(slot.start, NOW + HOUR);
-    c.reserve(&slot);
-    assert!(matches!(start(&mut c, 2, share(500), HOUR + Span(1)), Err(NoFit::NotNow(_))));
-    assert!(start(&mut c, 3, share(500), HOUR).is_ok());
-}
-
-#[test]
 fn promises_are_facts_that_no_savepoint_takes_back() {
     let mut c = cluster(&[(4, &[])]);
     let class = class(&mut c, cores(3));
@@ -427,4 +387,44 @@ fn a_slot_that_begins_now_is_started_as_it_was_found_and_taken_back_exactly() {
     assert_eq!(c.free(NodeId(1)).unwrap().get(ResourceId::GPU), 0);
     c.rollback(mark);
     assert_eq!(format!("{c:?}"), before);
+}
+
+#[test]
+fn parts_of_gpus_share_a_device_and_the_fullest_that_fits_is_taken() {
+    let mut c = cluster(&[(16, &["a", "h", "h"])]);
+    let share = |milli, kinds: &[&str]| Request {
+        gpus: GpuRequest::Share(milli),
+        gpu_types: kinds.iter().map(|k| (*k).to_owned()).collect(),
+        ..Request::default()
+    };
+    let device = |allocation: Arc<Allocation>| allocation.parts[0].devices[0];
+    assert_eq!(device(start(&mut c, 1, share(600, &["h"]), HOUR).unwrap()), 1);
+    assert_eq!(device(start(&mut c, 2, share(700, &["h", "x"]), HOUR).unwrap()), 2, "the first has too little left");
+    assert_eq!(device(start(&mut c, 3, share(300, &[]), HOUR).unwrap()), 2, "the fullest of those that fit");
+    assert_eq!(device(start(&mut c, 4, share(300, &[]), HOUR).unwrap()), 1);
+    assert_eq!(c.free_devices(NodeId(0)), [1000, 100, 0]);
+    assert_eq!(c.free(NodeId(0)).unwrap().get(ResourceId::GPU), 1100);
+    let whole = Request { gpus: GpuRequest::PerNode(1), ..Request::default() };
+    assert_eq!(device(start(&mut c, 5, whole, HOUR).unwrap()), 0);
+    let why = refusal(start(&mut c, 6, share(200, &["h", "x"]), HOUR));
+    assert!(why.contains("0.2 of a GPU of type h or x"), "{why}");
+    let asked = class(&mut c, share(200, &["h", "x"]));
+    let lines = c.explain(asked).join("; ");
+    assert!(lines.contains("1 has too little free: asks 0.2 GPUs of type h or x, most is 0.1 GPUs"), "{lines}");
+    let slot = c.earliest_start(asked, NOW, HOUR, &Placing::default(), &mut Work(100)).unwrap();
+    assert_eq!(slot.start, NOW + HOUR);
+    assert!(matches!(start(&mut c, 7, share(200, &["x"]), HOUR), Err(NoFit::Never(_))));
+}
+
+#[test]
+fn a_part_of_a_gpu_outlasts_the_others_only_where_nobody_else_is_promised_the_device() {
+    let mut c = cluster(&[(16, &["a"])]);
+    let share = |milli| Request { gpus: GpuRequest::Share(milli), ..Request::default() };
+    start(&mut c, 1, share(500), HOUR).unwrap();
+    let whole = class(&mut c, Request { gpus: GpuRequest::PerNode(1), ..Request::default() });
+    let slot = c.earliest_start(whole, NOW, HOUR, &Placing::default(), &mut Work(100)).unwrap();
+    assert_eq!(slot.start, NOW + HOUR);
+    c.reserve(&slot);
+    assert!(matches!(start(&mut c, 2, share(500), Span(HOUR.0 + 1)), Err(NoFit::NotNow(_))));
+    assert!(start(&mut c, 3, share(500), HOUR).is_ok());
 }

@@ -25,7 +25,11 @@ impl World {
         world.run(Command::BeginEpoch { at_least: 1 });
         let queue = Queue { name: "main".into(), default: true, ..Queue::default() };
         let account = Account { name: "default".into(), ..Account::default() };
-        world.run(Command::Apply(Objects { queues: vec![(queue, None)], accounts: vec![account], ..Objects::default() }));
+        world.run(Command::Apply(Objects {
+            queues: vec![(queue, None)],
+            accounts: vec![account],
+            ..Objects::default()
+        }));
         for (i, (kind, gpus)) in nodes.iter().enumerate() {
             let capacity = Amounts::new()
                 .with(ResourceId::CPU, 16_000)

@@ -29,9 +29,9 @@ const WINDOWS: (u32, u32) = (64, 4_096);
 const TRIES: u32 = 4;
 /// Jobs without a start in sight that are passed over in search of one to promise a start to.
 const WITHOUT_START: u32 = 8;
-/// Instructions that may go into choosing nodes: for each pending job, each node, and in any case. The rest of the fuel
-/// that the manifest asks for is for everything else.
-const EFFORT: (u64, u64, u64) = (70_000, 60_000, 10_000_000);
+/// Fuel that may go into choosing nodes: for each pending job, each node, and in any case. The rest of what the manifest
+/// asks for is for everything else.
+const EFFORT: (u64, u64, u64) = (320_000, 250_000, 10_000_000);
 
 /// The policy.
 pub struct Packing;

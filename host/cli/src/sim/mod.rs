@@ -26,7 +26,7 @@ pub struct Sim {
     command: Option<Command>,
     #[command(flatten)]
     trace: TraceArgs,
-    /// Scheduling policy: fifo, backfill, or a component's file
+    /// Scheduling policy: fifo, backfill, packing, or a component's file
     #[arg(long, value_name = "NAME|FILE.wasm", default_value = "backfill")]
     scheduling: String,
     #[command(flatten)]

@@ -69,6 +69,7 @@ impl Source<'_> {
         }
         match self.notes.get(&id) {
             Some(note) => (note.code, note.text.to_string()),
+            None if self.state.promises.contains_key(&id) => (ReasonCode::Resources, String::new()),
             // The cycle did not come to it: jobs before it fill or block the cluster.
             None if !self.notes.is_empty() => (ReasonCode::Priority, String::new()),
             None => own(),

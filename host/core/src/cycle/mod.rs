@@ -18,6 +18,7 @@ use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
 use ephor_model::{Allocation, JobId, NodeId, QueueId, ReasonCode, Span, Timestamp};
 use ephor_placement::{ClassId, Mark, NoFit, Placing, Work};
+use imbl::{OrdMap, Vector};
 use plan::{Change, Planned};
 use promises::{Held, Numbered};
 use refusals::Refusals;
@@ -58,13 +59,13 @@ pub struct Cycle {
     planned: Vec<Planned>,
     started_of: BTreeMap<JobId, u32>,
     /// By number, as the policy knows them.
-    reservations: Vec<Numbered>,
+    reservations: Vector<Numbered>,
     /// Numbers of the promises that have one.
-    numbers: BTreeMap<JobId, u32>,
+    numbers: OrdMap<JobId, u32>,
     /// Whether all promises have a number.
     listed: bool,
     /// Promises that this cycle gave, moved or (`None`) ended.
-    promised: BTreeMap<JobId, Option<Held>>,
+    promised: OrdMap<JobId, Option<Held>>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u32,
     next_group: u32,
@@ -74,6 +75,15 @@ pub struct Cycle {
     /// It keeps capacity from now on, so that a refusal is no ground for parking.
     keeps_now: bool,
     notes: BTreeMap<JobId, Note>,
+}
+
+/// What it takes to place a pending job.
+#[derive(Clone, Copy)]
+struct Wanted {
+    job: JobId,
+    class: ClassId,
+    limit: Span,
+    throttle: Option<(JobId, u32)>,
 }
 
 impl Cycle {
@@ -108,10 +118,10 @@ impl Cycle {
             gone: BTreeSet::new(),
             planned: Vec::new(),
             started_of: BTreeMap::new(),
-            reservations: Vec::new(),
-            numbers: BTreeMap::new(),
+            reservations: Vector::new(),
+            numbers: OrdMap::new(),
             listed: false,
-            promised: BTreeMap::new(),
+            promised: OrdMap::new(),
             savepoints: Vec::new(),
             next_savepoint: 0,
             next_group: 0,
@@ -280,15 +290,21 @@ impl Cycle {
         outcomes
     }
 
-    fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
+    /// What it takes to place a job; one unit.
+    fn wanted(&mut self, job: JobId) -> Result<Wanted, CycleRefusal> {
         if self.gone.contains(&job) {
             return Err(CycleRefusal::Other("this cycle has started or held that job already".into()));
         }
         self.spend(1)?;
-        let Some(pending) = self.replica.pending(job) else {
-            return Err(CycleRefusal::Other("that job is not pending".into()));
-        };
-        let (class, limit, throttle) = (pending.class, pending.limit, pending.throttle);
+        match self.replica.pending(job) {
+            Some(p) => Ok(Wanted { job, class: p.class, limit: p.limit, throttle: p.throttle }),
+            None => Err(CycleRefusal::Other("that job is not pending".into())),
+        }
+    }
+
+    fn try_job(&mut self, job: JobId, how: &Placing) -> Result<Outcome, CycleRefusal> {
+        let wanted = self.wanted(job)?;
+        let Wanted { class, limit, throttle, .. } = wanted;
         if let Some((array, most)) = throttle {
             self.below_throttle(array, most, 0)?;
         }
@@ -304,7 +320,7 @@ impl Cycle {
                 if own {
                     self.own_is_over(job);
                 }
-                self.note_start(job, throttle.map(|(array, _)| array), allocation);
+                self.note_start(&wanted, allocation);
                 Ok(Outcome::Started)
             }
             Err(no_fit) if own => {
@@ -337,13 +353,13 @@ impl Cycle {
     }
 
     /// Writes down that this cycle starts a job.
-    fn note_start(&mut self, job: JobId, array: Option<JobId>, allocation: Arc<Allocation>) {
-        self.gone.insert(job);
-        if let Some(array) = array {
+    fn note_start(&mut self, wanted: &Wanted, allocation: Arc<Allocation>) {
+        self.gone.insert(wanted.job);
+        if let Some((array, _)) = wanted.throttle {
             *self.started_of.entry(array).or_default() += 1;
         }
-        self.plan(job, Change::Start(allocation));
-        self.notes.remove(&job);
+        self.plan(wanted.job, Change::Start(allocation));
+        self.notes.remove(&wanted.job);
     }
 
     /// The earliest time at which a job could start and run to its limit.

@@ -1,10 +1,10 @@
 //! Capacity that is kept for later: for this cycle only, or promised until the job starts.
 
 use super::plan::Change;
-use super::{Cycle, CycleRefusal, CycleSlot, Keep, Outcome};
+use super::{Cycle, CycleRefusal, CycleSlot, Keep, Outcome, Wanted};
 use crate::promise::LiftCause;
 use ephor_model::{Allocation, JobId, ReasonCode, Span, Timestamp, limits};
-use ephor_placement::{ClassId, NoFit, Placing, ReservationId, Slot};
+use ephor_placement::{NoFit, Placing, ReservationId, Slot};
 use std::sync::Arc;
 
 /// What is kept for a job.
@@ -25,15 +25,6 @@ pub(super) enum Numbered {
     Promise(JobId),
     /// Given up.
     Lifted,
-}
-
-/// What is needed to place a pending job.
-#[derive(Clone, Copy)]
-struct Wanted {
-    job: JobId,
-    class: ClassId,
-    limit: Span,
-    array: Option<JobId>,
 }
 
 impl Held {
@@ -175,21 +166,13 @@ impl Cycle {
         anew: bool,
     ) -> Result<Outcome, CycleRefusal> {
         let job = self.job(row)?;
-        if self.gone.contains(&job) {
-            return Err(CycleRefusal::Other("this cycle has started or held that job already".into()));
-        }
-        self.spend(1)?;
-        let Some(pending) = self.replica.pending(job) else {
-            return Err(CycleRefusal::Other("that job is not pending".into()));
-        };
-        let (class, limit, throttle) = (pending.class, pending.limit, pending.throttle);
+        let wanted = self.wanted(job)?;
         let own = self.promise_of(job);
         if let Some(own) = own.as_ref().filter(|own| !anew && own.start > self.now) {
             return Ok(Outcome::Reserved(own.start));
         }
-        let wanted = Wanted { job, class, limit, array: throttle.map(|(array, _)| array) };
         let mark = self.replica.cluster.savepoint();
-        let placed = match throttle {
+        let placed = match wanted.throttle {
             Some((array, most)) => self.below_throttle(array, most, self.promised_elements(array, job)),
             None => Ok(()),
         };
@@ -206,11 +189,11 @@ impl Cycle {
 
     /// Places a job that has no promise.
     fn place(&mut self, wanted: &Wanted, how: &Placing, keep: Keep) -> Result<Outcome, CycleRefusal> {
-        let Wanted { job, class, limit, array } = *wanted;
+        let Wanted { job, class, limit, .. } = *wanted;
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
         if slot.start <= self.now {
             self.replica.cluster.start_in(job, &slot);
-            self.note_start(job, array, slot.allocation);
+            self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
         }
         match keep {
@@ -225,20 +208,21 @@ impl Cycle {
 
     /// Places a job that has a promise: it never gets a later start, unless what was kept for it is not there any more.
     fn place_again(&mut self, wanted: &Wanted, own: &Held, how: &Placing, keep: Keep) -> Result<Outcome, CycleRefusal> {
-        let Wanted { job, class, limit, array } = *wanted;
+        let Wanted { job, class, limit, .. } = *wanted;
+        self.spend(own.allocation.parts.len() as u64)?;
         let mark = self.replica.cluster.savepoint();
         self.replica.cluster.lift(own.reservation);
         let due = own.start <= self.now;
         if due && let Some(allocation) = self.start_as_promised(wanted, own)? {
             self.own_is_over(job);
-            self.note_start(job, array, allocation);
+            self.note_start(wanted, allocation);
             return Ok(Outcome::Started);
         }
         let slot = self.replica.cluster.earliest_start(class, self.now, limit, how, &mut self.work)?;
         if slot.start <= self.now {
             self.replica.cluster.start_in(job, &slot);
             self.own_is_over(job);
-            self.note_start(job, array, slot.allocation);
+            self.note_start(wanted, slot.allocation);
             return Ok(Outcome::Started);
         }
         let duration = own.until - own.start;
@@ -312,7 +296,7 @@ impl Cycle {
 
     fn keep_this_cycle(&mut self, job: JobId, slot: &Slot) -> u32 {
         let held = Held::of(self.replica.cluster.reserve(slot), slot);
-        self.reservations.push(Numbered::ThisCycle(job, held));
+        self.reservations.push_back(Numbered::ThisCycle(job, held));
         self.note_reserved(job, slot.start);
         self.reservations.len() as u32 - 1
     }
@@ -327,7 +311,7 @@ impl Cycle {
     /// The number of a job's promise.
     fn number_of(&mut self, job: JobId) -> u32 {
         *self.numbers.entry(job).or_insert_with(|| {
-            self.reservations.push(Numbered::Promise(job));
+            self.reservations.push_back(Numbered::Promise(job));
             self.reservations.len() as u32 - 1
         })
     }

@@ -5,6 +5,7 @@ use super::{Cycle, CycleRefusal, SAVEPOINTS};
 use crate::cycle::Note;
 use ephor_model::JobId;
 use ephor_placement::Mark;
+use imbl::{OrdMap, Vector};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a cycle was at a savepoint.
@@ -12,9 +13,9 @@ pub(super) struct Savepoint {
     id: u32,
     mark: Mark,
     planned: usize,
-    reservations: Vec<Numbered>,
-    numbers: BTreeMap<JobId, u32>,
-    promised: BTreeMap<JobId, Option<Held>>,
+    reservations: Vector<Numbered>,
+    numbers: OrdMap<JobId, u32>,
+    promised: OrdMap<JobId, Option<Held>>,
     gone: BTreeSet<JobId>,
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,

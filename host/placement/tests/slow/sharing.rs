@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     Job(JobId),
-    Reservation(u32),
+    Reservation(u64),
 }
 
 /// Which group each part of a GPU belongs to.
@@ -106,7 +106,7 @@ impl Twin {
     }
 
     /// Writes a reservation's parts of GPUs down.
-    pub fn join(&mut self, number: u32) {
+    pub fn join(&mut self, number: u64) {
         let (allocation, from, until) = self.reservations[&number].clone();
         for part in allocation.parts.iter().filter(|p| p.share().is_some()) {
             let view = &self.nodes[&part.node];

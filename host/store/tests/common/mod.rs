@@ -3,10 +3,10 @@
 
 pub mod disk;
 
-use ephor_core::command::{Action, Actor, Command, Group, NodeReport, ObjectKind, Objects, Start};
+use ephor_core::command::{Action, Actor, Command, Group, Kept, NodeReport, ObjectKind, Objects, Start};
 use ephor_core::decide::{Batch, execute};
 use ephor_core::records::Fading;
-use ephor_core::{Reply, State};
+use ephor_core::{LiftCause, Reply, State};
 use ephor_model::*;
 use ephor_store::{CommitBatch, Store, StoreError};
 use sha2::{Digest as _, Sha256};
@@ -116,7 +116,12 @@ impl Cluster {
                     let amounts = Amounts::new().with(ResourceId::CPU, 1000 + (b % 3) as i64);
                     let part = AllocationPart { node, tasks: 1, amounts, devices: Default::default() };
                     let allocation = Arc::new(Allocation { parts: [part].into_iter().collect() });
-                    Group { starts: vec![Start { job, allocation }], ..Group::default() }
+                    if b % 3 == 0 {
+                        let kept = Kept { job, start: self.state.meta.now + Span(a as i64 * 1000), allocation };
+                        return Group { promises: vec![kept], ..Group::default() };
+                    }
+                    let lifts = vec![(JobId(a), LiftCause::Policy)];
+                    Group { starts: vec![Start { job, allocation }], lifts, ..Group::default() }
                 };
                 Command::Plan { groups: ids.iter().copied().filter(|j| j.0 % 3 == a % 3).map(start).collect() }
             }

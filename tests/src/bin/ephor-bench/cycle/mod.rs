@@ -116,7 +116,7 @@ impl Bench {
 
     /// How many times as long a full cycle takes through WebAssembly, both in turn on the same state.
     fn wasm_over_native(&mut self) -> anyhow::Result<Figure> {
-        let config = Config { reservations: Reservations(PROMISES), ..Config::default() };
+        let config = Config { reservations: Reservations::PerCycle(PROMISES), ..Config::default() };
         let (mut ratios, mut starts) = (Vec::new(), 0);
         for _ in 0..5 {
             self.forget_refusals();

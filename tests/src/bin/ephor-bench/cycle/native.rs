@@ -87,8 +87,16 @@ fn outcome(outcome: core::Outcome) -> Outcome {
     match outcome {
         core::Outcome::Started => Outcome::Started,
         core::Outcome::Claimed => Outcome::Claimed,
+        core::Outcome::Reserved(start) => Outcome::Reserved(start.0),
         core::Outcome::Refused(why) => Outcome::Refused(refusal(why)),
         core::Outcome::Untried => Outcome::Untried,
+    }
+}
+
+fn kept(keep: Keep) -> core::Keep {
+    match keep {
+        Keep::ThisCycle => core::Keep::ThisCycle,
+        Keep::Durable => core::Keep::Durable,
     }
 }
 
@@ -110,6 +118,7 @@ impl Cycle for Bridge {
         let word = |cause| match cause {
             core::Cause::Arrived(row) => Cause::Arrived(u32::try_from(row.0).unwrap_or(u32::MAX)),
             core::Cause::Released => Cause::Released,
+            core::Cause::ReleasedEarly => Cause::ReleasedEarly,
             core::Cause::Nodes => Cause::Nodes,
             core::Cause::Settings => Cause::Settings,
         };
@@ -119,7 +128,7 @@ impl Cycle for Bridge {
         self.0.borrow().outcomes().to_vec()
     }
     fn rows(&self, table: &str) -> Result<u32, Refusal> {
-        self.0.borrow().rows(table).map_err(refusal)
+        self.0.borrow_mut().rows(table).map_err(refusal)
     }
     fn column(&self, table: &str, name: &str, rows: Option<&[Row]>) -> Result<Vec<i64>, Refusal> {
         self.0.borrow_mut().column(table, name, rows).map_err(refusal)
@@ -132,6 +141,7 @@ impl Cycle for Bridge {
             Scope::All => core::Scope::All,
             Scope::Queue(row) => core::Scope::Queue(row),
             Scope::Awake => core::Scope::Awake,
+            Scope::Due => core::Scope::Due,
             Scope::Arrived => core::Scope::Arrived,
         };
         self.0.borrow_mut().next(scope, after, n)
@@ -153,11 +163,11 @@ impl Cycle for Bridge {
         Ok(When { slot, rows })
     }
     fn reserve(&self, slot: &When, keep: Keep) -> Result<u32, Refusal> {
-        let keep = match keep {
-            Keep::ThisCycle => core::Keep::ThisCycle,
-            Keep::Durable => core::Keep::Durable,
-        };
-        self.0.borrow_mut().reserve(&slot.slot, keep).map_err(refusal)
+        self.0.borrow_mut().reserve(&slot.slot, kept(keep)).map_err(refusal)
+    }
+    fn start_or_reserve(&self, jobs: &[Row], how: &Where, keep: Keep, anew: bool) -> Vec<Outcome> {
+        let outcomes = self.0.borrow_mut().start_or_reserve(jobs, &how.0.borrow(), kept(keep), anew);
+        outcomes.into_iter().map(outcome).collect()
     }
     fn lift(&self, reservation: u32) -> Result<(), Refusal> {
         self.0.borrow_mut().lift(reservation).map_err(refusal)

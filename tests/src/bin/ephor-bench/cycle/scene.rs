@@ -117,7 +117,7 @@ impl Scene {
             let id = self.submit(spec(request, limit))?;
             let parts = (next..next + count).map(|i| part(NodeId(i), gpus));
             let allocation = Arc::new(Allocation { parts: parts.collect() });
-            let groups = vec![Group { starts: vec![Start { job: id, allocation }] }];
+            let groups = vec![Group { starts: vec![Start { job: id, allocation }], ..Group::default() }];
             let reply = self.run(Command::Plan { groups })?;
             anyhow::ensure!(
                 matches!(&reply, Reply::Groups(taken) if taken == &[true]),
