@@ -19,7 +19,7 @@ pub struct Fleet {
     /// Nodes in the order in which they changed.
     changed: Vec<u32>,
     tables: BTreeMap<i64, Table>,
-    /// Nodes looked at and scores worked out, in about one instruction each.
+    /// Nodes looked at and scores worked out, in about the fuel that they take.
     effort: u64,
 }
 
@@ -44,9 +44,14 @@ impl Fleet {
     pub fn best(&mut self, class: i64, request: &Request, allowed: impl Fn(u32) -> bool) -> Option<u32> {
         self.update(class, request);
         let table = self.tables.get(&class)?;
-        self.effort += 4 * table.scores.len() as u64;
-        let open = table.scores.iter().enumerate().filter(|(i, score)| **score < NO_ROOM && allowed(*i as u32));
-        open.min_by_key(|(_, score)| **score).map(|(i, _)| i as u32)
+        self.effort += 8_000 + 32 * table.scores.len() as u64;
+        let (mut best, mut least) = (None, NO_ROOM);
+        for (index, score) in table.scores.iter().enumerate() {
+            if *score < least && allowed(index as u32) {
+                (best, least) = (Some(index as u32), *score);
+            }
+        }
+        best
     }
 
     /// A node is like this now.
@@ -57,7 +62,7 @@ impl Fleet {
         self.changed.push(index);
     }
 
-    /// About how many instructions were spent.
+    /// About how much fuel was spent.
     pub fn effort(&self) -> u64 {
         self.effort
     }
@@ -86,7 +91,7 @@ impl Fleet {
     fn score(&mut self, request: &Request, index: usize) -> i64 {
         let node = &self.nodes[index];
         if !node.up || !request.fits(node) {
-            self.effort += 50;
+            self.effort += 200;
             return NO_ROOM;
         }
         self.effort += self.scores.effort();

@@ -29,9 +29,9 @@ const WINDOWS: (u32, u32) = (64, 4_096);
 const TRIES: u32 = 4;
 /// Jobs without a start in sight that are passed over in search of one to promise a start to.
 const WITHOUT_START: u32 = 8;
-/// Instructions that may go into choosing nodes: for each pending job, each node, and in any case. The rest of the fuel
-/// that the manifest asks for is for everything else.
-const EFFORT: (u64, u64, u64) = (70_000, 60_000, 10_000_000);
+/// Fuel that may go into choosing nodes: for each pending job, each node, and in any case. The rest of what the manifest
+/// asks for is for everything else.
+const EFFORT: (u64, u64, u64) = (320_000, 250_000, 10_000_000);
 
 /// The policy.
 pub struct Packing;
@@ -40,7 +40,7 @@ impl Scheduling for Packing {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
-        // Those that lasted from another policy would be in everybody's way.
+        // Promises that outlive a cycle are another policy's; nobody would keep them here.
         if lift_promises(cycle).is_err() {
             return;
         }
@@ -93,8 +93,8 @@ impl<C: Cycle> Plan<'_, C> {
             let last = *window.last()?;
             let numbers = self.classes.of(self.cycle, &window).ok()?;
             for (&job, number) in window.iter().zip(numbers) {
-                if only_arrivals && scope == Scope::All && self.promises_left == 0 {
-                    scope = Scope::Arrived;
+                if scope == Scope::All && self.promises_left == 0 {
+                    scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                     continue 'windows;
                 }
                 if matches!(self.start(job, number)?, Tried::Waits) && self.promises_left > 0 {
@@ -174,7 +174,6 @@ impl<C: Cycle> Plan<'_, C> {
     fn tried(&self, job: Row, outcome: &Result<Outcome, Refusal>) -> Option<Tried> {
         match outcome {
             Ok(Outcome::Started | Outcome::Claimed) => Some(Tried::Started),
-            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Refused(why)) | Err(why) => match why {
                 Refusal::NotNow(_) => Some(Tried::Waits),
                 // It waits for a limit or a licence: no room is to be kept for it, and it stands in nobody's way.

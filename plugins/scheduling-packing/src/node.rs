@@ -30,11 +30,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// Free thousandths of its GPUs.
-    pub fn free_gpu(&self) -> i64 {
-        self.devices.iter().map(|d| d.free).sum()
-    }
-
     /// All thousandths of its GPUs.
     pub fn all_gpu(&self) -> i64 {
         self.devices.len() as i64 * WHOLE

@@ -106,7 +106,13 @@ impl Prices {
         let types = (0..self.types.len()).filter(|i| open(&self.types[*i])).collect();
         // Scaled up by a thousand so that few jobs on a large cluster do not round to nothing.
         let count = i128::from(typical.count) * 1000 * i128::from(capacity) / i128::from(demand);
-        Choice { takes, worth, size: worth.max(200), count: i64::try_from(count).unwrap_or(i64::MAX / GPU), types }
+        Choice {
+            takes,
+            worth,
+            size: worth.max(200),
+            count: i64::try_from(count).unwrap_or(i64::MAX).min(1 << 40),
+            types,
+        }
     }
 
     /// What would be asked of each type at these prices.
@@ -126,7 +132,8 @@ impl Prices {
             }));
             let all = weights.iter().map(|(_, w)| w).sum::<i64>() + near(unserved - least) * (capacity / 64_000);
             for (i, weight) in weights.iter().filter(|(_, w)| *w > 0) {
-                let count = (i128::from(choice.count) * i128::from(*weight) / i128::from(all.max(1))) as i64;
+                let part = (weight << 16) / all.max(1);
+                let count = (choice.count * part) >> 16;
                 loads[*i].iter_mut().zip(choice.takes).for_each(|(load, n)| *load += n * count / 1000);
             }
         }

@@ -71,29 +71,15 @@ impl Request {
         }
     }
 
-    /// Takes it of a node that has room, as the host would: the fullest GPU that fits, else by index.
-    pub fn take(&self, node: &mut Node) {
-        node.cpu -= self.cpu;
-        node.mem -= self.mem;
+    /// Takes its GPUs of a node's devices, of which `free` is free, as the host would: the fullest that fits, else by
+    /// index.
+    pub fn take(&self, devices: &[Device], free: &mut [i64]) {
         for _ in 0..self.gpus {
-            let fitting = node.devices.iter_mut().filter(|d| self.could_take(d));
-            if let Some(device) = fitting.min_by_key(|d| d.free) {
-                device.free -= self.part;
+            let fits = |i: &usize| free[*i] >= self.part && self.kinds.has(devices[*i].kind);
+            if let Some(i) = (0..free.len()).filter(fits).min_by_key(|i| free[*i]) {
+                free[i] -= self.part;
             }
         }
-    }
-
-    /// Thousandths of a node's free GPUs that are of no use for it.
-    pub fn wasted(&self, node: &Node, free: i64) -> i64 {
-        if node.cpu < self.cpu || node.mem < self.mem {
-            return free;
-        }
-        let (mut count, mut used) = (0, 0);
-        for device in node.devices.iter().filter(|d| self.could_take(d)) {
-            count += 1;
-            used += device.free;
-        }
-        if count >= self.gpus { free - used } else { free }
     }
 
     fn could_take(&self, device: &Device) -> bool {
