@@ -174,6 +174,7 @@ impl<C: Cycle> Plan<'_, C> {
     fn tried(&self, job: Row, outcome: &Result<Outcome, Refusal>) -> Option<Tried> {
         match outcome {
             Ok(Outcome::Started | Outcome::Claimed) => Some(Tried::Started),
+            Ok(Outcome::Reserved(_)) => Some(Tried::Waits),
             Ok(Outcome::Refused(why)) | Err(why) => match why {
                 Refusal::NotNow(_) => Some(Tried::Waits),
                 // It waits for a limit or a licence: no room is to be kept for it, and it stands in nobody's way.
