@@ -23,13 +23,15 @@ pub struct Options {
     pub cpus: u32,
     /// Lines added to the controller's configuration.
     pub config: String,
-    /// Cores of one more, simulated node; 0: none.
+    /// Cores of each simulated node; 0: none.
     pub simulated: u32,
+    /// How many nodes are simulated, by one process.
+    pub simulated_nodes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { agents: 1, cpus: 4, config: String::new(), simulated: 0 }
+        Self { agents: 1, cpus: 4, config: String::new(), simulated: 0, simulated_nodes: 1 }
     }
 }
 
@@ -67,7 +69,8 @@ impl TestCluster {
         if cluster.options.simulated > 0 {
             cluster.start_simulator();
         }
-        cluster.wait_for_nodes(cluster.options.agents + usize::from(cluster.options.simulated > 0));
+        let simulated = if cluster.options.simulated > 0 { cluster.options.simulated_nodes } else { 0 };
+        cluster.wait_for_nodes(cluster.options.agents + simulated);
         cluster
     }
 
@@ -142,12 +145,12 @@ impl TestCluster {
         self.agents.insert(name.to_owned(), process);
     }
 
-    /// Starts one process with one simulated node named `sim1`.
+    /// Starts one process with the simulated nodes, `sim1` and so on.
     fn start_simulator(&mut self) {
         let scene = self.folder().join("scene.toml");
         let text = format!(
-            "[[nodes]]\nprefix = \"sim\"\ncount = 1\ncpus = {}\nmemory_mib = 1000000\n",
-            self.options.simulated
+            "[[nodes]]\nprefix = \"sim\"\ncount = {}\ncpus = {}\nmemory_mib = 1000000\n",
+            self.options.simulated_nodes, self.options.simulated
         );
         fs::write(&scene, text).expect("the folder can be written");
         let token = self.ephor_ok(&["node", "token"]);

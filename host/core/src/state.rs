@@ -93,6 +93,10 @@ pub struct Held {
 impl State {
     /// The record that an id belongs to, and its ordinal in it.
     pub fn find(&self, id: JobId) -> Option<(&Arc<JobEntry>, usize)> {
+        // Most ids are those of single jobs or of arrays; a search for the one before takes several times as long.
+        if let Some(entry) = self.jobs.get(&id) {
+            return Some((entry, 0));
+        }
         let (first, entry) = self.jobs.get_prev(&id)?;
         let ordinal = (id.0 - first.0) as usize;
         (ordinal < entry.elements.len()).then_some((entry, ordinal))

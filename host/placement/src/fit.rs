@@ -83,7 +83,8 @@ impl Fitting {
         // A part of a GPU takes a whole free one where it cannot share.
         let for_share = i64::from(demand.share > 0 && !shared);
         let left = gpus - i64::from(demand.gpus_per_node) - for_share;
-        if left < 0 {
+        // Where one node is asked for it must have all of them.
+        if left < 0 || demand.most == 1 && gpus < i64::from(demand.gpus_in_all) {
             return None;
         }
         if demand.gpus_per_task > 0 {

@@ -206,7 +206,7 @@ fn nth<'a, T: Copy + 'a>(mut items: impl ExactSizeIterator<Item = &'a T>, pick: 
 }
 
 proptest! {
-    #![proptest_config(cases(4000))]
+    #![proptest_config(cases(12_000))]
 
     #[test]
     fn the_cluster_agrees_with_its_twin(world in world(true)) {

@@ -119,7 +119,7 @@ impl Audit {
 }
 
 proptest! {
-    #![proptest_config(cases(4000))]
+    #![proptest_config(cases(12_000))]
 
     #[test]
     fn nothing_is_held_twice(world in world(false)) {

@@ -12,6 +12,7 @@ use ephor_model::{
     Account, Amounts, Device, Digest, GpuRequest, JobId, NodeId, NodeSpec, Queue, Request, ResourceId, Role, Span,
     Timestamp,
 };
+use ephor_policy::Loaded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,7 +80,10 @@ impl World {
     }
 
     fn plan(&self, policy: &[u8], config: &str, work: u64) -> Plan {
-        let loaded = load(Role::Scheduling, policy, config);
+        self.plan_of(&load(Role::Scheduling, policy, config), work)
+    }
+
+    fn plan_of(&self, loaded: &Loaded, work: u64) -> Plan {
         let (cycle, result) = loaded.scheduling().unwrap().schedule(cycle_with_work(&self.0, work));
         result.unwrap();
         cycle.finish().1
@@ -111,7 +115,7 @@ fn jobs_that_take_any_kind_leave_the_rare_one_to_those_that_need_it() {
 fn parts_of_gpus_fill_devices_and_leave_whole_ones() {
     let Some(policy) = plugin("scheduling-packing") else { return };
     let mut world = World::new(&[("a", 2), ("a", 2)]);
-    [500, 300, 500, 700].into_iter().for_each(|milli| _ = world.submit(60, share(milli)));
+    [500, 500, 300, 700].into_iter().for_each(|milli| _ = world.submit(60, share(milli)));
     let pair = world.submit(60, gpus(2, &[]));
     let placed = world.cycle(&policy, "");
     assert_eq!(placed.len(), 5, "{placed:?}");
@@ -134,7 +138,7 @@ fn what_the_policy_does_not_see_the_host_tells_it() {
 fn the_first_that_waits_is_promised_a_start_unless_the_site_says_otherwise() {
     let Some(policy) = plugin("scheduling-packing") else { return };
     let mut world = World::new(&[("a", 2), ("a", 2)]);
-    world.submit(10, gpus(2, &[]));
+    world.submit(30, gpus(2, &[]));
     assert_eq!(world.cycle(&policy, "").len(), 1);
     // A gang of both nodes, whole; behind it a long job that would be in its way, and a short one that is not.
     let gang = world.submit(60, Request { nodes_min: 2, nodes_max: Some(2), ..gpus(2, &[]) });
@@ -150,7 +154,8 @@ fn with_little_work_left_the_plan_so_far_stands() {
     let Some(policy) = plugin("scheduling-packing") else { return };
     let mut world = World::new(&[("a", 2), ("a", 2)]);
     (0..4).for_each(|_| _ = world.submit(60, gpus(1, &[])));
-    let count = |work| world.plan(&policy, "", work).groups.len();
+    let loaded = load(Role::Scheduling, &policy, "");
+    let count = |work| world.plan_of(&loaded, work).groups.len();
     assert_eq!(count(0), 0);
     let counts: Vec<usize> = (0..200).map(count).collect();
     assert!(counts.contains(&1) && counts.contains(&4), "{counts:?}");

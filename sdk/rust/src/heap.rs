@@ -8,8 +8,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
 
-/// Bytes of the arena. A call of a scheduling policy over a thousand jobs takes less.
-const ARENA: usize = 512 << 10;
+/// Bytes of the arena. A call of a scheduling policy over some hundred jobs takes less; a larger one costs every call a
+/// look at its pages when it is wiped.
+const ARENA: usize = 128 << 10;
 
 /// See the module.
 pub struct Heap {

@@ -183,6 +183,15 @@ impl Twin {
         let least_gpus = |name: &String| frees.iter().map(|f| f.kinds[name]).min().unwrap_or(0).max(0);
         let right = all.kinds.keys().filter(|name| request.takes_gpu_type(name));
         let gpus = right.map(least_gpus).sum::<i64>();
+        // Where one node is asked for it must have all of them.
+        let named = request.node_list.iter().collect::<std::collections::BTreeSet<_>>().len() as u32;
+        let most_nodes = match request.tasks {
+            None => request.nodes_min.max(named),
+            Some(tasks) => request.nodes_max.unwrap_or(tasks).min(tasks),
+        };
+        if most_nodes <= 1 && gpus < i64::from(gpus_in_all(request)) {
+            return None;
+        }
         let for_share = match request.gpus {
             GpuRequest::Share(milli) => {
                 let joined = self.group_for(id, milli.into(), |kind| request.takes_gpu_type(kind), start, until);

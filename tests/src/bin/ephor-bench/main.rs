@@ -7,9 +7,11 @@ mod cycle;
 mod disk;
 mod figure;
 mod finish;
+mod live;
 mod policies;
 mod restart;
 mod submits;
+mod trace;
 
 use figure::Figure;
 
@@ -27,10 +29,13 @@ const ALL: &[Bench] = &[
     ("array_5000", array::run),
     ("policy_call", policies::run),
     ("restart_100k", restart::run),
+    ("live_queries_20k", live::run),
     ("cycle_full", cycle::full),
     ("gang_impossible_500", || cycle::gang("gang_impossible_500", 500)),
     ("gang_impossible_100k", || cycle::gang("gang_impossible_100k", 100_000)),
     ("cycle_growth", cycle::growth),
+    ("memory_pending_job", cycle::memory),
+    ("sim_kth_easy", trace::kth),
 ];
 
 fn main() -> anyhow::Result<()> {

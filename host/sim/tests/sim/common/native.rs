@@ -15,7 +15,7 @@ impl Scheduling for Easy {
         while let Some(row) = cycle.next(Scope::All, after, 1).first().copied() {
             after = Some(row);
             match cycle.try_start(row, None, &how) {
-                Ok(_) | Err(CycleRefusal::Never(_)) => continue,
+                Ok(_) | Err(CycleRefusal::Never(_) | CycleRefusal::Pool(_)) => continue,
                 Err(CycleRefusal::NotNow(_)) if promised => continue,
                 Err(CycleRefusal::NotNow(_)) => {
                     let now = cycle.now();

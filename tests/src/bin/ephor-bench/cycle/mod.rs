@@ -29,14 +29,14 @@ pub fn full() -> anyhow::Result<Vec<Figure>> {
     let mut bench = Bench::of(FULL)?;
     let (starts, runs) = bench.full()?;
     let mut figures = vec![bench.figure("cycle_full", "ms", runs, starts), bench.wasm_over_native()?];
-    figures.extend(bench.one_change()?);
+    figures.extend(bench.one_change("cycle_one_change")?);
     let resident = resident_kib(std::process::id())? as f64 / 1024.0;
     figures.push(bench.figure("memory_cycle_full", "MiB", vec![resident], starts));
     Ok(figures)
 }
 
 /// The verdict that a gang cannot run.
-pub fn gang(name: &'static str, nodes: u32) -> anyhow::Result<Vec<Figure>> {
+pub fn gang(name: &str, nodes: u32) -> anyhow::Result<Vec<Figure>> {
     let mut bench = Bench::of(Size { nodes, pending: 0 })?;
     // Seven in a hundred nodes are idle or half in use; after this no node is empty.
     while bench.start_one(scene::whole_node())? {}
@@ -52,17 +52,38 @@ pub fn gang(name: &'static str, nodes: u32) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![bench.figure(name, "ms", runs, 0)])
 }
 
-/// How a full cycle grows with the nodes and with those that wait.
+/// How cycles grow with the nodes and with those that wait.
 pub fn growth() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for nodes in [1_000, 10_000, 100_000] {
         for pending in [1_000, 10_000, 100_000] {
             let mut bench = Bench::of(Size { nodes, pending })?;
             let (starts, runs) = bench.full()?;
-            figures.push(bench.figure("cycle_growth", "ms", runs, starts));
+            figures.push(bench.figure("cycle_growth_full", "ms", runs, starts));
+            figures.extend(bench.one_change("cycle_growth")?);
         }
+        figures.extend(gang("cycle_growth_gang_impossible", nodes)?);
     }
     Ok(figures)
+}
+
+/// What a pending job takes of the state and of the scheduler, each of its own name and user.
+pub fn memory() -> anyhow::Result<Vec<Figure>> {
+    let resident = || Ok::<_, anyhow::Error>(resident_kib(std::process::id())? as f64 * 1024.0);
+    let mut bench = Bench::of(Size { nodes: 1_000, pending: 10_000 })?;
+    let before = resident()?;
+    for number in 0..FULL.pending {
+        let mut spec = scene::waiting(number);
+        spec.name = format!("train-{number}");
+        spec.owner.name = format!("user{}", number % 1_000);
+        bench.scene.submit(spec)?;
+        if number % 1_000 == 0 {
+            bench.observe();
+        }
+    }
+    bench.observe();
+    let each = (resident()? - before) / f64::from(FULL.pending);
+    Ok(vec![bench.figure("memory_pending_job", "bytes", vec![each], 0)])
 }
 
 /// A scene, a scheduler that has seen it, and the policy.
@@ -131,12 +152,13 @@ impl Bench {
     }
 
     /// Cycles after one job ended, and after one came, once the plan of a full cycle is a fact.
-    fn one_change(&mut self) -> anyhow::Result<Vec<Figure>> {
+    fn one_change(&mut self, name: &str) -> anyhow::Result<Vec<Figure>> {
         self.forget_refusals();
         self.settle()?;
         let (mut ended, mut came) = (Vec::new(), Vec::new());
         let running: Vec<JobId> = self.scene.state.attempts.keys().copied().collect();
-        for job in running.into_iter().step_by(997).take(20) {
+        let every = (running.len() / 20).max(1);
+        for job in running.into_iter().step_by(every).take(20) {
             let key = AttemptKey { job, number: 1 };
             let (exit, usage) = (Exit::default(), Usage::default());
             let report = NodeReport::Ended { key, exit, cause: EndCause::Exited, message: String::new(), usage };
@@ -148,8 +170,8 @@ impl Bench {
             came.push(self.settle()?);
         }
         Ok(vec![
-            self.figure("cycle_one_change_ended", "ms", ended, 0),
-            self.figure("cycle_one_change_came", "ms", came, 0),
+            self.figure(&format!("{name}_ended"), "ms", ended, 0),
+            self.figure(&format!("{name}_came"), "ms", came, 0),
         ])
     }
 
