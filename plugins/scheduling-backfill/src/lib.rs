@@ -20,6 +20,10 @@ pub use config::{Config, Reservations};
 /// Jobs that the first window asks for. Most cycles of a short queue end within it.
 const FIRST_WINDOW: u32 = 64;
 
+/// Jobs that each window behind the promises asks for: the host leaves out of the next one what this one taught it, so that
+/// of many alike few are handed over.
+const WINDOW_BEHIND: u32 = 256;
+
 /// The policy.
 pub struct Backfill;
 
@@ -67,13 +71,16 @@ impl<C: Cycle> Plan<'_, C> {
         loop {
             let window = self.cycle.next(scope, after, size);
             after = Some(*window.last()?);
-            size = size.saturating_mul(4).min(largest_window);
+            if scope == Scope::All {
+                size = size.saturating_mul(4).min(largest_window);
+            }
             let window = self.quota.admit(self.cycle, window).ok()?;
             let (promised, rest) = self.promise_in_order(&window)?;
             // Where users or queues count, everybody is counted, and once.
             if self.promises_left == 0 && scope == Scope::All && !self.quota.is_bound() {
                 scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
                 after = promised.or(after);
+                size = WINDOW_BEHIND.min(largest_window);
                 continue;
             }
             self.backfill(rest)?;
