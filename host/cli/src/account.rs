@@ -40,7 +40,7 @@ impl Fields for AccountFields {
         &self.name
     }
 
-    fn new(&self) -> AccountObject {
+    fn blank(&self) -> AccountObject {
         AccountObject { name: self.name.clone(), shares: EQUAL_PART, ..AccountObject::default() }
     }
 

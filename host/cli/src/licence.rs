@@ -23,7 +23,7 @@ impl Fields for LicenceFields {
         &self.name
     }
 
-    fn new(&self) -> LicenceObject {
+    fn blank(&self) -> LicenceObject {
         LicenceObject { name: self.name.clone(), count: 1 }
     }
 

@@ -43,7 +43,7 @@ impl Fields for QosFields {
         &self.name
     }
 
-    fn new(&self) -> QosObject {
+    fn blank(&self) -> QosObject {
         QosObject { name: self.name.clone(), ..QosObject::default() }
     }
 

@@ -67,7 +67,7 @@ impl Fields for ReservationFields {
         &self.name
     }
 
-    fn new(&self) -> ReservationObject {
+    fn blank(&self) -> ReservationObject {
         ReservationObject { name: self.name.clone(), start: clock::now().0, ..ReservationObject::default() }
     }
 

@@ -49,7 +49,7 @@ impl Fields for UserFields {
         &self.name
     }
 
-    fn new(&self) -> UserObject {
+    fn blank(&self) -> UserObject {
         // Its user id is worked out with the other options; a user that is there keeps its own.
         let uid = uid_of(&self.name).unwrap_or(NO_UID);
         UserObject { name: self.name.clone(), uid, ..UserObject::default() }

@@ -356,7 +356,7 @@ fn what_is_not_known_is_refused_in_words() {
 fn promises_are_facts_that_no_savepoint_takes_back() {
     let mut c = cluster(&[(4, &[])]);
     let class = class(&mut c, cores(3));
-    let work = || Work::UNLIMITED.clone();
+    let work = || Work::UNLIMITED;
     let mark = c.savepoint();
     let slot = c.earliest_start(class, NOW + HOUR, HOUR, &Placing::default(), &mut work()).unwrap();
     let kept = c.promise(&slot.allocation, slot.start, slot.start + HOUR);

@@ -125,8 +125,11 @@ pub struct Comparison {
     pub runs: Vec<Line>,
 }
 
+/// A figure of a report, with its name.
+type Measure = (&'static str, fn(&Report) -> f64);
+
 /// Figures of which spreads are made.
-const SPREAD: [(&str, fn(&Report) -> f64); 7] = [
+const SPREAD: [Measure; 7] = [
     ("mean_wait_s", |r| r.mean_wait_s),
     ("p90_wait_s", |r| r.p90_wait_s as f64),
     ("p99_wait_s", |r| r.p99_wait_s as f64),

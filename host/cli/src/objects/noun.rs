@@ -57,7 +57,7 @@ pub trait Fields: Args {
     /// The name that was given.
     fn name(&self) -> &str;
     /// An object of that name that says nothing.
-    fn new(&self) -> Self::Object;
+    fn blank(&self) -> Self::Object;
     /// The object with what the options name changed.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl<F: Fields> Noun<F> {
 fn apply<F: Fields>(fields: F, create: bool, global: &Global) -> anyhow::Result<ExitCode> {
     let mut controller = Controller::connect(global)?;
     let found = F::Object::of(all(&mut controller)?).into_iter().find(|object| object.name() == fields.name());
-    let old = start(found, create, F::Object::KIND, fields.name(), || fields.new())?;
+    let old = start(found, create, F::Object::KIND, fields.name(), || fields.blank())?;
     let object = fields.change(old)?;
     super::apply(&mut controller, F::Object::set(vec![object]), global)
 }
