@@ -87,9 +87,11 @@ impl Scheduler {
         self.outcomes = outcomes;
     }
 
-    /// Makes the next cycle due, as after a change of generation; all priorities are worked out anew in it.
+    /// Makes the next cycle due, as after a change of generation or a plan that was lost; everything is worked out anew in
+    /// it.
     pub fn wake(&mut self) {
         self.ranked_at = None;
+        self.replica.unpark_all();
         self.causes.push(Cause::Settings);
     }
 

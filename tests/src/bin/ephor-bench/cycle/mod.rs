@@ -119,7 +119,6 @@ impl Bench {
 
     /// Makes the next cycle look at everything: nothing is parked.
     fn forget_refusals(&mut self) {
-        self.scheduler.replica_mut().unpark_all();
         self.scheduler.wake();
     }
 
