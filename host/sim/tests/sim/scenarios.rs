@@ -36,7 +36,7 @@ fn a_case_that_comes_out_as_expected_passes() {
 - id: A
   title: two halves share a GPU, the third job waits
   cluster: {n0: {gpus: 1}, n1: {gpus: 2}}
-  queues: [{name: top, quota: 2}, {name: q, parent: top, quota: 1, limit: 3, priority: 101}]
+  queues: [{name: top, quota: 2}, {name: q, parent: top, quota: 1, limit: 4, priority: 101}]
   running: [{job: r, queue: q, class: build, gpu: 0.5, at: [n0], device: 0}, {job: w, queue: q, class: train, gpu: 1, pods: 2, at: [n1, n1]}]
   pending: [{job: a, queue: q, class: train, gpu: 0.5}, {job: b, queue: q, class: train, gpu: 0.5}]
   expect: {r: {run: true, at: [n0], device: 0}, w: {run_pods: 2, at: [n1, n1]}, a: {run: true, at: [n0], device: 0}, b: {wait: true, reason: Resources}}
