@@ -143,7 +143,7 @@ impl HostCycle for Call<CycleCall> {
     ) -> Result<Vec<Outcome>> {
         self.rows_taken(&jobs)?;
         let outcomes = self.placed(&how, |cycle, how| cycle.start_in_order(&jobs, how, words::stop(stop)))?;
-        Ok(outcomes.into_iter().map(words::outcome).collect())
+        Ok(outcomes.into_iter().map(words::brief).collect())
     }
 
     fn earliest_start(
@@ -178,7 +178,7 @@ impl HostCycle for Call<CycleCall> {
         self.rows_taken(&jobs)?;
         let keep = words::keep(keep);
         let outcomes = self.placed(&how, |cycle, how| cycle.start_or_reserve(&jobs, how, keep, anew))?;
-        Ok(outcomes.into_iter().map(words::outcome).collect())
+        Ok(outcomes.into_iter().map(words::brief).collect())
     }
 
     fn lift(&mut self, _: This, reservation: u32) -> Result<Answer<(), Refusal>> {

@@ -15,6 +15,14 @@ pub fn refusal(refusal: CycleRefusal) -> wit::Refusal {
     }
 }
 
+/// One outcome of many: the text of a `not-now` is left out, as the contract says. A queue is refused by the thousand.
+pub fn brief(brief: Outcome) -> wit::Outcome {
+    match brief {
+        Outcome::Refused(CycleRefusal::NotNow(_)) => wit::Outcome::Refused(wit::Refusal::NotNow(String::new())),
+        other => outcome(other),
+    }
+}
+
 pub fn outcome(outcome: Outcome) -> wit::Outcome {
     match outcome {
         Outcome::Started => wit::Outcome::Started,
