@@ -428,3 +428,25 @@ fn a_part_of_a_gpu_outlasts_the_others_only_where_nobody_else_is_promised_the_de
     assert!(matches!(start(&mut c, 2, share(500), Span(HOUR.0 + 1)), Err(NoFit::NotNow(_))));
     assert!(start(&mut c, 3, share(500), HOUR).is_ok());
 }
+
+/// The index passed over nodes without the GPUs asked for, a look at each node did not; so the room of a rack, and with it
+/// the choice among racks, hung on how its nodes were found.
+#[test]
+fn a_node_without_the_gpus_is_no_room_however_it_is_found() {
+    let mut c = Cluster::new();
+    c.advance(NOW);
+    for (i, (rack, devices)) in
+        [("rack=1", &["a", "a", "a"][..]), ("rack=2", &["a"]), ("rack=2", &[])].iter().enumerate()
+    {
+        let view = NodeView { features: vec![(*rack).to_owned()], ..node(&format!("n{i}"), 1, devices) };
+        c.set_node(NodeId(i as u32), view);
+    }
+    let one = class(&mut c, Request { gpus: GpuRequest::Total(1), ..Request::default() });
+    for only in [None, Some((0..3).map(NodeId).collect())] {
+        let how = Placing { prefer_level: Some("rack".to_owned()), only, ..Placing::default() };
+        let mark = c.savepoint();
+        let placed = c.try_start(JobId(1), one, NOW, HOUR, &how, &mut Work::UNLIMITED.clone()).unwrap();
+        assert_eq!(parts(&placed), [(1, 1)], "the rack with least room, found {how:?}");
+        c.rollback(mark);
+    }
+}

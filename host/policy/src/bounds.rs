@@ -70,7 +70,7 @@ pub fn site_maxima(role: Role) -> PolicyLimits {
     };
     let usual = PolicyLimits { work_units, ..PolicyLimits::default() };
     match role {
-        // Weighing every node for each of many jobs: about 0.2 ms of a core for each job, as much for each node.
+        // Room to weigh every node for each of many jobs, as `scheduling-packing` does.
         Role::Scheduling => PolicyLimits { fuel_per_job: 400_000, fuel_per_node: 300_000, ..usual },
         _ => usual,
     }

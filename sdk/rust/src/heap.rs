@@ -8,8 +8,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
 
-/// Bytes of the arena. A call of a scheduling policy over some hundred jobs takes less; a larger one costs every call a
-/// look at its pages when it is wiped.
+/// Bytes of the arena. Of a larger one every call would have more pages to look at when it is wiped.
 const ARENA: usize = 128 << 10;
 
 /// See the module.
