@@ -7,6 +7,7 @@ pub mod command;
 pub mod cycle;
 pub mod decide;
 pub mod event;
+pub mod eviction;
 mod fold;
 mod fold_objects;
 mod names;
@@ -23,6 +24,7 @@ mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};
+pub use eviction::Eviction;
 pub use promise::{LiftCause, Promise};
 pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
 pub use roles::{Fault, FaultKind};

@@ -1,5 +1,6 @@
 //! The records that the state is made of.
 
+use crate::eviction::Eviction;
 use ephor_model::{
     AccountId, Allocation, Amounts, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Epoch, Exit, Generation,
     Hold, JobId, JobSpec, JobState, NodeId, NodeSpec, QosId, QueueId, ReasonCode, ResourceId, Span, Timestamp, Uid,
@@ -201,6 +202,8 @@ pub enum AttemptPhase {
         cause: EndCause,
         /// When it was ordered.
         since: Timestamp,
+        /// The eviction that it was ordered by.
+        eviction: Option<Arc<Eviction>>,
     },
 }
 

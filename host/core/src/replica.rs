@@ -7,6 +7,7 @@ mod promises;
 pub use promises::{Kept, Promises};
 
 use crate::event::{Event, Stamped};
+use crate::eviction::STUCK;
 use crate::pools::Who;
 use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
@@ -72,6 +73,8 @@ pub struct Replica {
     freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
+    /// Attempts that were told to end, by job, and when what they hold comes free at the latest.
+    releasing: BTreeMap<JobId, Timestamp>,
     /// What keeps the nodes of each reservation free.
     set_aside: BTreeMap<ReservationNo, ReservationId>,
     /// When reservations will be over.
@@ -92,7 +95,10 @@ impl Replica {
             replica.refresh_reservation(*no, state);
         }
         for attempt in state.attempts.values() {
-            replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.expected_end);
+            replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.release());
+            if attempt.told_to_end().is_some() {
+                replica.releasing.insert(attempt.key.job, attempt.release());
+            }
         }
         for (first, entry) in state.jobs.iter().filter(|(_, e)| e.unfinished > 0) {
             for ordinal in 0..entry.elements.len() as u64 {
@@ -124,8 +130,15 @@ impl Replica {
                 let count = state.jobs.get(job).map_or(0, |e| e.elements.len() as u64);
                 self.refresh_all(*job, count, state);
                 for attempt in (0..count).filter_map(|i| state.attempts.get(&JobId(job.0 + i))) {
-                    self.cluster.extend(attempt.key.job, attempt.expected_end);
+                    self.cluster.extend(attempt.key.job, attempt.release());
                 }
+            }
+            Event::EndOrdered { key, .. } | Event::Evicted { key, .. } => {
+                if let Some(attempt) = state.attempts.get(&key.job).filter(|a| a.key == *key) {
+                    self.releasing.insert(key.job, attempt.release());
+                    self.cluster.extend(key.job, attempt.release());
+                }
+                self.refresh_promise(key.job, state);
             }
             Event::Promised { job, .. } | Event::PromiseLifted { job, .. } => self.refresh_promise(*job, state),
             Event::Started { key, allocation, expected_end } => {
@@ -136,7 +149,9 @@ impl Replica {
             Event::Ended { key, .. } => {
                 self.freed.extend(self.cluster.nodes_of(key.job));
                 self.cluster.vacate(key.job);
+                self.releasing.remove(&key.job);
                 self.refresh_job(key.job, state);
+                self.refresh_promise(key.job, state);
             }
             Event::NodeRegistered { node, .. }
             | Event::NodeDown { node, .. }
@@ -176,6 +191,7 @@ impl Replica {
                 | Event::PromiseLifted { why: LiftCause::Policy | LiftCause::Expired, .. }
                 | Event::Began { .. }
                 | Event::EndOrdered { .. }
+                | Event::Evicted { .. }
                 | Event::Started { .. }
                 | Event::Charged { .. }
                 | Event::Faded { .. }
@@ -292,11 +308,11 @@ impl Replica {
                 found => found,
             },
         };
-        let need = Need { request: job.spec.request.clone(), queue_features: queue.node_features.clone() };
         let priority = self.priorities.get(&id).copied().unwrap_or(0);
+        let Some(class) = self.class_of(job, state) else { return };
         let pending = Pending {
             rank: (Reverse(queue.priority), Reverse(priority), job.submitted, id),
-            class: self.cluster.intern(&need),
+            class,
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
             eligible,
             queue: job.queue,
@@ -329,6 +345,7 @@ impl Replica {
 
     /// Lets in the jobs whose begin time has come.
     pub fn advance(&mut self, now: Timestamp) {
+        self.find_stuck(now);
         if self.cluster.advance(now) {
             self.unpark_all();
         }
@@ -345,6 +362,27 @@ impl Replica {
                 self.let_in(&pending);
             }
         }
+    }
+
+    /// Who was told to end and did not is no longer counted on.
+    fn find_stuck(&mut self, now: Timestamp) {
+        let stuck = |(_, release): &(&JobId, &mut Timestamp)| **release < Timestamp::NEVER && **release + STUCK <= now;
+        for (job, release) in self.releasing.iter_mut().filter(stuck) {
+            *release = Timestamp::NEVER;
+            self.cluster.extend(*job, Timestamp::NEVER);
+        }
+    }
+
+    /// Attempts that were told to end, by job, and when what they hold comes free at the latest; far off for those that
+    /// are stuck.
+    pub fn releasing(&self) -> &BTreeMap<JobId, Timestamp> {
+        &self.releasing
+    }
+
+    /// The class of a job that does not wait now.
+    pub(crate) fn class_of(&mut self, job: &Job, state: &State) -> Option<ClassId> {
+        let node_features = state.queues.get(&job.queue)?.node_features.clone();
+        Some(self.cluster.intern(&Need { request: job.spec.request.clone(), queue_features: node_features }))
     }
 
     /// A job may start from now on.

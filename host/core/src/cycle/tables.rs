@@ -2,7 +2,7 @@
 
 use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
-use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
+use ephor_model::{Amounts, JobId, QueueId, ResourceId};
 
 const JOBS: &[&str] = &[
     "id",
@@ -38,6 +38,7 @@ const ATTEMPTS: &[&str] = &[
     "gpu",
     "preemptible",
     "releasing-since",
+    "release",
 ];
 const QUEUES: &[&str] = &[
     "id",
@@ -205,10 +206,10 @@ impl Cycle {
             "mem" => held().get(ResourceId::MEM),
             "gpu" => held().get(ResourceId::GPU),
             "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
-            _ => match attempt.phase {
-                crate::records::AttemptPhase::Ending { since: Timestamp(since), .. } => since,
-                _ => -1,
-            },
+            "release" => self.replica.cluster.expected_end(attempt.key.job).unwrap_or(attempt.expected_end).0,
+            // This cycle may have told it to.
+            _ if self.evicted.contains_key(&attempt.key.job) => self.now.0,
+            _ => attempt.told_to_end().map_or(-1, |since| since.0),
         })
     }
 

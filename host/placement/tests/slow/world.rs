@@ -177,6 +177,7 @@ fn placing() -> impl Strategy<Value = Placing> {
     let level = || prop_oneof![6 => Just(None), 1 => Just(Some("rack".to_owned()))];
     (resources(), resources(), rank, only, level(), level()).prop_map(
         |(pack, spread, rank, only, require_level, prefer_level)| Placing {
+            may_claim: false,
             pack,
             spread,
             rank,

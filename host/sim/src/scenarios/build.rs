@@ -98,7 +98,7 @@ impl Built {
                 let part = AllocationPart { node: NodeId(index as u32), tasks: pods, amounts, devices: devices.into() };
                 parts.push((node.to_owned(), part));
             }
-            running.insert(place, Running { job: place, parts });
+            running.insert(place, Running { job: place, parts, stuck: false });
         }
         Ok(running.into_values().collect())
     }

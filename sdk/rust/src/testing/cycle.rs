@@ -1,9 +1,9 @@
 //! A cycle over a cluster that is one pool of cores: enough to test an order, promises and what fits around them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use crate::scheduling::{Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
+use crate::scheduling::{Afterwards, Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
 use crate::{Duration, ResourceId, Row, Timestamp};
 
 /// A pending job.
@@ -25,6 +25,9 @@ pub struct FakeCycle {
     causes: Vec<Cause>,
     state: RefCell<State>,
     saved: RefCell<Vec<State>>,
+    /// How many attempts run when the cycle begins.
+    running: usize,
+    reports: RefCell<BTreeMap<(String, String), BTreeMap<Row, i64>>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,9 @@ struct State {
     held: Vec<Row>,
     notes: Vec<(Row, String)>,
     promises: Vec<(Row, Timestamp)>,
+    /// Rows of attempts that were evicted, with the ends of their graces.
+    evicted: Vec<(Row, Timestamp)>,
+    claims: Vec<(Row, Timestamp)>,
     budget: u64,
 }
 
@@ -54,9 +60,11 @@ struct Taken {
     until: Timestamp,
 }
 
-/// A placement; the one pool of cores leaves nothing to choose.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FakePlacing;
+/// A placement; the one pool of cores leaves nothing to choose but whether to wait for what is being released.
+#[derive(Clone, Debug, Default)]
+pub struct FakePlacing {
+    may_claim: Cell<bool>,
+}
 
 /// A slot: a job and its start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,13 +78,15 @@ impl FakeCycle {
     pub fn new(now: Timestamp, cores: u32) -> Self {
         let state = RefCell::new(State { budget: u64::MAX, ..State::default() });
         let (jobs, columns, saved) = (Vec::new(), BTreeMap::new(), RefCell::default());
-        Self { now, cores, jobs, columns, causes: Vec::new(), state, saved }
+        let reports = RefCell::default();
+        Self { now, cores, jobs, columns, causes: Vec::new(), state, saved, running: 0, reports }
     }
 
-    /// Adds a running job that is expected to end at that time.
+    /// Adds a running job that is expected to end at that time; its row of `attempts` is the number of those before it.
     #[must_use]
-    pub fn running(self, cores: u32, until: Timestamp) -> Self {
+    pub fn running(mut self, cores: u32, until: Timestamp) -> Self {
         let from = self.now;
+        self.running += 1;
         self.state.borrow_mut().taken.push(Taken { cores, from, until });
         self
     }
@@ -124,6 +134,21 @@ impl FakeCycle {
     /// Rows that were started, in this order.
     pub fn started(&self) -> Vec<Row> {
         self.state.borrow().started.clone()
+    }
+
+    /// Attempts that were evicted, in this order.
+    pub fn evicted(&self) -> Vec<Row> {
+        self.state.borrow().evicted.iter().map(|(row, _)| *row).collect()
+    }
+
+    /// Jobs that claimed what is being released, and the start that they count on, in this order.
+    pub fn claims(&self) -> Vec<(Row, Timestamp)> {
+        self.state.borrow().claims.clone()
+    }
+
+    /// What was said of the rows of a table in numbers.
+    pub fn reported(&self, table: &str, name: &str) -> BTreeMap<Row, i64> {
+        self.reports.borrow().get(&(table.to_owned(), name.to_owned())).cloned().unwrap_or_default()
     }
 
     /// Notes, in this order.
@@ -184,6 +209,24 @@ impl FakeCycle {
         state.taken.push(Taken { cores: job.cores, from: self.now, until: self.now.saturating_add(job.limit) });
         state.started.push(row);
         Ok(())
+    }
+
+    fn start_or_claim(&self, row: Row, how: &FakePlacing) -> Result<Outcome, Refusal> {
+        let refused = match self.start(row) {
+            Err(refused @ Refusal::NotNow(_)) if how.may_claim.get() => refused,
+            outcome => return outcome.map(|()| Outcome::Started),
+        };
+        let job = self.job(row)?;
+        let mut state = self.state.borrow_mut();
+        let mut releases: Vec<Timestamp> = state.evicted.iter().map(|(_, release)| *release).collect();
+        releases.sort_unstable();
+        let Some(start) = releases.into_iter().find(|at| self.is_free(&state, job, *at)) else { return Err(refused) };
+        let until = start.saturating_add(job.limit);
+        state.taken.push(Taken { cores: job.cores, from: start, until });
+        state.claims.push((row, start));
+        // No window shows it any more.
+        state.held.push(row);
+        Ok(Outcome::Claimed)
     }
 
     /// The earliest time from `from` on at which a job could run.
@@ -275,8 +318,8 @@ impl Placing for FakePlacing {
     fn only_devices(&self, _devices: &[(Row, u32)]) -> Result<(), Refusal> {
         Err(not_yet())
     }
-    fn may_claim(&self, _yes: bool) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn may_claim(&self, yes: bool) {
+        self.may_claim.set(yes);
     }
 }
 
@@ -294,7 +337,7 @@ impl Cycle for FakeCycle {
     type Slot = FakeSlot;
 
     fn placing(&self) -> FakePlacing {
-        FakePlacing
+        FakePlacing::default()
     }
     fn now(&self) -> Timestamp {
         self.now
@@ -365,18 +408,18 @@ impl Cycle for FakeCycle {
             .collect()
     }
 
-    fn try_start(&self, job: Row, _part: Option<Part>, _how: &FakePlacing) -> Result<Outcome, Refusal> {
-        self.start(job).map(|()| Outcome::Started)
+    fn try_start(&self, job: Row, _part: Option<Part>, how: &FakePlacing) -> Result<Outcome, Refusal> {
+        self.start_or_claim(job, how)
     }
 
-    fn start_in_order(&self, jobs: &[Row], _how: &FakePlacing, stop: StopRule) -> Vec<Outcome> {
+    fn start_in_order(&self, jobs: &[Row], how: &FakePlacing, stop: StopRule) -> Vec<Outcome> {
         let mut stopped = false;
         let mut each = |row: &Row| {
             if stopped {
                 return Outcome::Untried;
             }
-            match self.start(*row) {
-                Ok(()) => Outcome::Started,
+            match self.start_or_claim(*row, how) {
+                Ok(outcome) => outcome,
                 Err(why) => {
                     stopped = stop == StopRule::FirstRefusal && !matches!(why, Refusal::Never(_));
                     Outcome::Refused(why)
@@ -436,11 +479,40 @@ impl Cycle for FakeCycle {
         }
     }
 
-    fn evict(&self, _: Row, _: Option<Part>, _: u32, _: Duration, _: &str) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn evict(&self, attempt: Row, grace: Duration, _then: Afterwards, _why: &str) -> Result<(), Refusal> {
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        if state.evicted.iter().any(|(row, _)| *row == attempt) {
+            return Err(Refusal::Other(format!("attempt {attempt} was told to end already")));
+        }
+        let release = self.now.saturating_add(grace.max(1));
+        let Some(taken) = state.taken[..self.running].get_mut(attempt as usize) else {
+            return Err(Refusal::Other(format!("there is no attempt {attempt}")));
+        };
+        taken.until = taken.until.min(release);
+        state.evicted.push((attempt, release));
+        Ok(())
     }
-    fn re_place(&self, _job: Row, _part: Option<Part>, _how: &FakePlacing) -> Result<Outcome, Refusal> {
-        Err(not_yet())
+    fn re_place(&self, attempt: Row, _how: &FakePlacing) -> Result<Outcome, Refusal> {
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        let Some((_, from)) = state.evicted.iter().find(|(row, _)| *row == attempt).copied() else {
+            return Err(Refusal::Other(format!("attempt {attempt} was not evicted")));
+        };
+        let cores = state.taken[attempt as usize].cores;
+        let job = FakeJob { cores, limit: Duration::MAX };
+        if !self.is_free(&state, job, from) {
+            return Err(Refusal::NotNow(format!("{cores} cores are not free elsewhere")));
+        }
+        state.taken.push(Taken { cores, from, until: Timestamp::MAX });
+        Ok(Outcome::Claimed)
+    }
+
+    fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal> {
+        let mut reports = self.reports.borrow_mut();
+        let known = reports.entry((table.to_owned(), name.to_owned())).or_default();
+        known.extend(rows.iter().copied().zip(values.iter().copied()));
+        Ok(())
     }
 
     fn hold(&self, job: Row, why: &str) -> Result<(), Refusal> {
