@@ -328,6 +328,7 @@ impl Cycle {
         let held = Held { claim: true, ..Held::of(self.replica.cluster.reserve(slot), slot) };
         self.plan(job, Change::Claim(held.start, held.allocation.clone()));
         self.promised.insert(job, Some(held));
+        self.number_of(job);
         if before.is_some() {
             self.no_longer_kept(before);
         }

@@ -50,7 +50,8 @@ struct State {
 struct Reserved {
     job: Row,
     taken: Taken,
-    durable: bool,
+    /// As in the column `durable`: 0 of this cycle, 1 a promise, 2 a claim.
+    durable: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +99,7 @@ impl FakeCycle {
     #[must_use]
     pub fn promised(self, start: Timestamp) -> Self {
         let row = self.jobs.len() as Row - 1;
-        let reserved = Some(self.reserved(row, start, true));
+        let reserved = Some(self.reserved(row, start, 1));
         self.state.borrow_mut().reservations.push(reserved);
         self
     }
@@ -164,13 +165,13 @@ impl FakeCycle {
     /// Jobs that have a promise at the end, and its start, by job.
     pub fn promised_at_the_end(&self) -> Vec<(Row, Timestamp)> {
         let state = self.state.borrow();
-        let durable = state.reservations.iter().flatten().filter(|r| r.durable);
+        let durable = state.reservations.iter().flatten().filter(|r| r.durable == 1);
         let mut all: Vec<(Row, Timestamp)> = durable.map(|r| (r.job, r.taken.from)).collect();
         all.sort_unstable();
         all
     }
 
-    fn reserved(&self, row: Row, start: Timestamp, durable: bool) -> Reserved {
+    fn reserved(&self, row: Row, start: Timestamp, durable: i64) -> Reserved {
         let job = self.jobs[row as usize];
         let taken = Taken { cores: job.cores, from: start, until: start.saturating_add(job.limit) };
         Reserved { job: row, taken, durable }
@@ -221,8 +222,7 @@ impl FakeCycle {
         let mut releases: Vec<Timestamp> = state.evicted.iter().map(|(_, release)| *release).collect();
         releases.sort_unstable();
         let Some(start) = releases.into_iter().find(|at| self.is_free(&state, job, *at)) else { return Err(refused) };
-        let until = start.saturating_add(job.limit);
-        state.taken.push(Taken { cores: job.cores, from: start, until });
+        state.reservations.push(Some(self.reserved(row, start, 2)));
         state.claims.push((row, start));
         // No window shows it any more.
         state.held.push(row);
@@ -257,7 +257,7 @@ impl FakeCycle {
             return Ok(Outcome::Reserved(own));
         }
         state.promises.push((row, start));
-        let reserved = self.reserved(row, start, keep == Keep::Durable);
+        let reserved = self.reserved(row, start, i64::from(keep == Keep::Durable));
         state.reservations.push(Some(reserved));
         Ok(Outcome::Reserved(start))
     }
@@ -274,12 +274,12 @@ impl State {
 
     /// The start that is promised to a job.
     fn promise(&self, job: Row) -> Option<Timestamp> {
-        self.reservations.iter().flatten().find(|r| r.durable && r.job == job).map(|r| r.taken.from)
+        self.reservations.iter().flatten().find(|r| r.durable == 1 && r.job == job).map(|r| r.taken.from)
     }
 
     /// Lifts the promise of a job: its number and what it was.
     fn lift_promise(&mut self, job: Row) -> Option<(usize, Reserved)> {
-        let theirs = |r: &Option<Reserved>| r.is_some_and(|r| r.durable && r.job == job);
+        let theirs = |r: &Option<Reserved>| r.is_some_and(|r| r.durable == 1 && r.job == job);
         let at = self.reservations.iter().position(theirs)?;
         self.reservations[at].take().map(|reserved| (at, reserved))
     }
@@ -312,8 +312,11 @@ impl Placing for FakePlacing {
     fn rank_nodes(&self, _nodes: &[Row]) -> Result<(), Refusal> {
         Err(not_yet())
     }
-    fn only_nodes(&self, _nodes: &[Row]) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn only_nodes(&self, nodes: &[Row]) -> Result<(), Refusal> {
+        match nodes {
+            [0] => Ok(()),
+            _ => Err(Refusal::Other("the pool of cores is the one node, row 0".to_owned())),
+        }
     }
     fn only_devices(&self, _devices: &[(Row, u32)]) -> Result<(), Refusal> {
         Err(not_yet())
@@ -369,7 +372,7 @@ impl Cycle for FakeCycle {
             (Some(r), "job") => i64::from(r.job),
             (Some(r), "start") => r.taken.from,
             (Some(r), "end") => r.taken.until,
-            (Some(r), _) => i64::from(r.durable),
+            (Some(r), _) => r.durable,
         };
         let own = match (table, name) {
             ("reservations", "job" | "start" | "end" | "durable") => {
@@ -390,8 +393,12 @@ impl Cycle for FakeCycle {
         rows.iter().map(value).collect()
     }
 
-    fn ragged(&self, _table: &str, _name: &str, _rows: &[Row]) -> Result<(Vec<u32>, Vec<i64>), Refusal> {
-        Err(not_yet())
+    fn ragged(&self, _table: &str, name: &str, rows: &[Row]) -> Result<(Vec<u32>, Vec<i64>), Refusal> {
+        match name {
+            // The pool of cores is the one node.
+            "on-nodes" | "could-use" | "placed" => Ok(((1..=rows.len() as u32).collect(), vec![0; rows.len()])),
+            _ => Err(not_yet()),
+        }
     }
 
     fn next(&self, scope: Scope, after: Option<Row>, n: u32) -> Vec<Row> {
@@ -454,7 +461,7 @@ impl Cycle for FakeCycle {
             state.lift_promise(slot.job);
         }
         state.promises.push((slot.job, slot.start));
-        let reserved = self.reserved(slot.job, slot.start, keep == Keep::Durable);
+        let reserved = self.reserved(slot.job, slot.start, i64::from(keep == Keep::Durable));
         state.reservations.push(Some(reserved));
         Ok(state.reservations.len() as u32 - 1)
     }
