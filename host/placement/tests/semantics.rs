@@ -390,6 +390,16 @@ fn a_slot_that_begins_now_is_started_as_it_was_found_and_taken_back_exactly() {
 }
 
 #[test]
+fn what_is_promised_of_a_shared_device_is_not_held_by_anybody() {
+    // A promise whose time had come before its room was released was counted as running on the device.
+    let mut c = cluster(&[(16, &["h"])]);
+    let share = |milli| Request { gpus: GpuRequest::Share(milli), ..Request::default() };
+    let running = start(&mut c, 1, share(200), HOUR).unwrap();
+    c.promise(&running, NOW, Timestamp(NOW.0 + 10));
+    assert_eq!(c.free_devices(NodeId(0)), [800]);
+}
+
+#[test]
 fn parts_of_gpus_share_a_device_and_the_fullest_that_fits_is_taken() {
     let mut c = cluster(&[(16, &["a", "h", "h"])]);
     let share = |milli, kinds: &[&str]| Request {
