@@ -3,6 +3,7 @@
 //! Pure: `(state, command, now) -> events`. Whoever calls it brings the time, and time never goes back. The fold
 //! ([`State::apply`]) calls no policy and no placement: events carry results.
 
+pub mod alike;
 pub mod command;
 pub mod cycle;
 pub mod decide;

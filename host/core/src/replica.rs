@@ -2,6 +2,7 @@
 //!
 //! Fed by the same events as the state, so that submits and queries never wait for a cycle.
 
+mod chunks;
 mod promises;
 
 pub use promises::{Kept, Promises};
@@ -13,6 +14,7 @@ use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
+use chunks::Chunks;
 use ephor_model::{
     Allocation, AllocationPart, JobId, JobState, NodeId, QueueId, ReservationNo, ResourceId, Span, Timestamp,
 };
@@ -63,10 +65,10 @@ pub type Kind = (ClassId, Span);
 pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
-    pending: BTreeMap<JobId, Pending>,
-    order: BTreeMap<Rank, Kind>,
+    pending: Chunks<JobId, Pending>,
+    order: Chunks<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeMap<Rank, Kind>,
+    arrived: Chunks<Rank, Kind>,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
     /// Nodes on which something came free since parked classes were looked at.
@@ -79,8 +81,8 @@ pub struct Replica {
     set_aside: BTreeMap<ReservationNo, ReservationId>,
     /// When reservations will be over.
     ends: BTreeSet<Timestamp>,
-    priorities: BTreeMap<JobId, i64>,
-    unranked: BTreeSet<JobId>,
+    /// Pending jobs that no priority policy has seen as they are.
+    unranked: Chunks<JobId, ()>,
     pub(crate) promises: Promises,
 }
 
@@ -308,10 +310,9 @@ impl Replica {
                 found => found,
             },
         };
-        let priority = self.priorities.get(&id).copied().unwrap_or(0);
         let Some(class) = self.class_of(job, state) else { return };
         let pending = Pending {
-            rank: (Reverse(queue.priority), Reverse(priority), job.submitted, id),
+            rank: (Reverse(queue.priority), Reverse(0), job.submitted, id),
             class,
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
             eligible,
@@ -328,9 +329,7 @@ impl Replica {
             self.timed.insert((from, id));
         }
         self.pending.insert(id, pending);
-        if !self.priorities.contains_key(&id) {
-            self.unranked.insert(id);
-        }
+        self.unranked.insert(id, ());
     }
 
     fn forget(&mut self, id: JobId) {
@@ -338,7 +337,6 @@ impl Replica {
             self.order.remove(&pending.rank);
             self.arrived.remove(&pending.rank);
             self.unranked.remove(&id);
-            self.priorities.remove(&id);
             self.timed.remove(&(pending.eligible, id));
         }
     }
@@ -425,21 +423,19 @@ impl Replica {
 
     /// The eligible jobs in order, behind that one.
     pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
+        self.order.after(after)
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
     pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
+        self.arrived.after(after)
     }
 
     /// The rows for a priority call: all pending jobs, or those that have no priority yet.
     pub fn priority_batch(&self, state: &State, now: Timestamp, all: bool) -> PriorityBatch {
         let ids: Vec<JobId> = match all {
             true => self.pending.keys().copied().collect(),
-            false => self.unranked.iter().copied().collect(),
+            false => self.unranked.keys().copied().collect(),
         };
         let rows = ids.into_iter().filter_map(|id| priority_row(state, id)).collect();
         PriorityBatch { now, rows, totals: totals(state) }
@@ -456,7 +452,6 @@ impl Replica {
                     order.insert(pending.rank, kind);
                 }
             }
-            self.priorities.insert(id, value);
             self.unranked.remove(&id);
         }
     }

@@ -31,7 +31,7 @@ fn cluster(nodes: &[(i64, &[&str])]) -> Cluster {
 }
 
 fn class(cluster: &mut Cluster, request: Request) -> ClassId {
-    cluster.intern(&Need { request, queue_features: Vec::new() })
+    cluster.intern(&Need { request: request.into(), queue_features: Vec::new() })
 }
 
 fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Arc<Allocation>, NoFit> {

@@ -551,7 +551,8 @@ fn not_yet(what: &str) -> CycleRefusal {
     CycleRefusal::Other(format!("not yet: {what}"))
 }
 
-fn summarise(mut causes: Vec<Cause>) -> Vec<Cause> {
+/// Causes as a cycle has them: each once where it stands several times in a row, and at most [`CAUSES`].
+pub(crate) fn summarise(mut causes: Vec<Cause>) -> Vec<Cause> {
     causes.dedup();
     if causes.len() > CAUSES {
         causes.truncate(CAUSES - 1);

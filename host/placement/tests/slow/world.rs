@@ -161,7 +161,7 @@ fn need() -> impl Strategy<Value = Need> {
                 constraint: together.0,
                 topology: together.1,
             };
-            Need { request, queue_features }
+            Need { request: request.into(), queue_features }
         },
     )
 }
