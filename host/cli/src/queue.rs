@@ -1,5 +1,7 @@
 //! `ephor queue`.
 
+mod tree;
+
 use crate::connect::Controller;
 use crate::objects::bounds::{self, Change};
 use crate::objects::{self, EQUAL_PART, Names, QUEUE_STATES, list, start, unless_none};
@@ -27,6 +29,8 @@ enum Command {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
+    /// Show the tree of queues with what each has of a resource and what it is due
+    Tree(tree::Tree),
     /// Make a queue
     Create(Fields),
     /// Change a queue: only what the options name
@@ -127,6 +131,7 @@ impl Queue {
         match self.command {
             Command::List => show(None, global),
             Command::Show { names } => show(Some(names), global),
+            Command::Tree(tree) => tree.run(global),
             Command::Create(fields) => fields.apply(true, global),
             Command::Set(fields) => fields.apply(false, global),
             Command::Delete(names) => objects::delete("queue", names, global),
@@ -235,5 +240,7 @@ fn fields(view: &QueueView) -> Vec<(&'static str, String)> {
         ("Pending", view.pending.to_string()),
         ("Running", view.running.to_string()),
         ("Allocated", amount::show_list(&view.allocated)),
+        ("Wanted", amount::show_list(&view.wanted)),
+        ("Fair share", amount::show_list(&view.fair)),
     ]
 }

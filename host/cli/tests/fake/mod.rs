@@ -252,7 +252,7 @@ impl Ephor for Service {
     }
 
     async fn list_queues(&self, _: Request<Empty>) -> Result<Response<QueueList>, Status> {
-        let view = |queue| QueueView { queue: Some(queue), pending: 1, running: 2, allocated: Vec::new() };
+        let view = |queue| QueueView { queue: Some(queue), pending: 1, running: 2, ..QueueView::default() };
         Ok(Response::new(QueueList { queues: objects().queues.into_iter().map(view).collect() }))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Answer, Services, busy, objects};
 use crate::sessions::name_of_resource;
+use ephor_core::cycle::Reports;
 use ephor_core::roles::{Permission, Target};
 use ephor_core::{NodeHealth, State};
 use ephor_model::{Amounts, QueueId};
@@ -17,28 +18,38 @@ struct InQueue {
     pending: u32,
     running: u32,
     allocated: Amounts,
+    wanted: Amounts,
 }
 
 pub(super) async fn queues(services: &Arc<Services>, request: Request<v1::Empty>) -> Answer<v1::QueueList> {
     let caller = services.access.caller(&request).await?;
     services.access.allow(&caller, Permission::ClusterRead, Target::default()).await?;
     let snapshot = services.handle.snapshot();
-    let list = move || queue_list(&snapshot.state);
+    let reports = services.handle.reports();
+    let list = move || queue_list(&snapshot.state, &reports);
     let queues = services.queries.run(caller.peer.uid.0, list).await.map_err(busy)?;
     Ok(Response::new(v1::QueueList { queues }))
 }
 
-fn queue_list(state: &State) -> Vec<v1::QueueView> {
+fn queue_list(state: &State, reports: &Reports) -> Vec<v1::QueueView> {
     let mut inside: BTreeMap<QueueId, InQueue> = BTreeMap::new();
     for entry in state.jobs.values().filter(|e| e.unfinished > 0) {
         let queue = inside.entry(entry.job.queue).or_default();
         queue.running += entry.running;
-        queue.pending += entry.unfinished.saturating_sub(entry.running);
+        let pending = entry.unfinished.saturating_sub(entry.running);
+        queue.pending += pending;
+        if pending > 0 {
+            queue.wanted.add_scaled(&entry.job.spec.request.total(), i64::from(pending));
+        }
     }
     for attempt in state.attempts.values() {
         if let Some((entry, _)) = state.find(attempt.key.job) {
             inside.entry(entry.job.queue).or_default().allocated.add(&attempt.allocation.total());
         }
+    }
+    let mut fair: BTreeMap<QueueId, Amounts> = BTreeMap::new();
+    for ((queue, resource), share) in &reports.fair_shares {
+        fair.entry(*queue).or_default().set(*resource, *share);
     }
     let view = |(id, queue): (&QueueId, &Arc<ephor_model::Queue>)| {
         let inside = inside.remove(id).unwrap_or_default();
@@ -47,6 +58,8 @@ fn queue_list(state: &State) -> Vec<v1::QueueView> {
             pending: inside.pending,
             running: inside.running,
             allocated: amounts_to_wire(&inside.allocated, name_of_resource),
+            wanted: amounts_to_wire(&inside.wanted, name_of_resource),
+            fair: amounts_to_wire(&fair.remove(id).unwrap_or_default(), name_of_resource),
         }
     };
     state.queues.iter().map(view).collect()
