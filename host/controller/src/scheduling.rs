@@ -159,6 +159,11 @@ impl Thread<'_> {
         {
             tracing::warn!(%fault, "jobs keep the priorities that they have");
         }
+        if let Some(notes) = self.scheduler.rests(now, self.settings.work) {
+            self.notes.extend(notes);
+            self.publish_notes();
+            return true;
+        }
         let mut plan = None;
         let mut candidates = self.policies.scheduling(now);
         if self.policies.builtin_on_failure() {
@@ -167,7 +172,12 @@ impl Thread<'_> {
         for mut policy in candidates {
             match self.scheduler.cycle(&self.state, now, self.settings.work, &mut *policy) {
                 Ok(made) => {
-                    self.decided_by = policy.label();
+                    let label = policy.label();
+                    if label != self.decided_by {
+                        // What another policy held each queue to be due says nothing any more.
+                        self.handle.reports.store(Arc::default());
+                    }
+                    self.decided_by = label;
                     plan = Some(made);
                     break;
                 }

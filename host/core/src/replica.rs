@@ -4,6 +4,7 @@
 
 mod chunks;
 mod promises;
+mod waiting;
 
 pub use promises::{Kept, Promises};
 
@@ -22,6 +23,7 @@ use ephor_placement::{ClassId, Cluster, Need, NodeView, ReservationId, Work};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use waiting::Waiting;
 
 /// Place of a pending job in the order: rank of its queue, then priority, then submission, then id.
 pub type Rank = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);
@@ -69,6 +71,8 @@ pub struct Replica {
     order: Chunks<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
     arrived: Chunks<Rank, Kind>,
+    /// How many of each class are in `order`, and in `arrived`.
+    waiting: Waiting,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
     /// Nodes on which something came free since parked classes were looked at.
@@ -334,8 +338,8 @@ impl Replica {
 
     fn forget(&mut self, id: JobId) {
         if let Some(pending) = self.pending.remove(&id) {
-            self.order.remove(&pending.rank);
-            self.arrived.remove(&pending.rank);
+            let (eligible, new) = (self.order.remove(&pending.rank), self.arrived.remove(&pending.rank));
+            self.waiting.remove(pending.class_in_order(), eligible.is_some(), new.is_some());
             self.unranked.remove(&id);
             self.timed.remove(&(pending.eligible, id));
         }
@@ -386,13 +390,14 @@ impl Replica {
     /// A job may start from now on.
     fn let_in(&mut self, pending: &Pending) {
         let kind = (pending.class_in_order(), pending.limit);
-        self.order.insert(pending.rank, kind);
-        self.arrived.insert(pending.rank, kind);
+        let (known, new) = (self.order.insert(pending.rank, kind), self.arrived.insert(pending.rank, kind));
+        self.waiting.add(kind.0, known.is_none(), new.is_none());
     }
 
     /// A cycle was accepted: from now on others count as having arrived.
     pub fn settle_arrivals(&mut self) {
         self.arrived.clear();
+        self.waiting.settle();
     }
 
     /// When the next job's begin time comes, the time of a promise, or the end of a reservation of nodes.

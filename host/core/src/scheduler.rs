@@ -1,12 +1,12 @@
 //! Runs cycles: keeps the replica, knows when a cycle is worth it, and turns a policy's answer into a plan.
 
-use crate::cycle::{CAUSES, Cause, Cycle, CycleRefusal, Note, Outcome, Plan, Scope, StopRule, summarise};
+use crate::cycle::{CAUSES, Cause, Cycle, CycleRefusal, Note, Outcome, Plan, Rest, Scope, StopRule, summarise};
 use crate::event::{Event, Stamped};
 use crate::replica::Replica;
 use crate::roles::{Fault, Priority, Scheduling};
 use crate::state::State;
-use ephor_model::{JobId, Span, Timestamp};
-use ephor_placement::Placing;
+use ephor_model::{JobId, ReasonCode, Span, Timestamp};
+use ephor_placement::{Placing, Work};
 use std::sync::Arc;
 
 /// See the module.
@@ -16,6 +16,10 @@ pub struct Scheduler {
     /// Stands in for the replica while a cycle has it.
     stand_in: Option<Box<Replica>>,
     causes: Vec<Cause>,
+    /// Causes of calls that were left out: the next one is told of them.
+    left_out: Vec<Cause>,
+    /// What the policy that made the last plan said of further calls.
+    rest: Option<Rest>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
     /// Which policy made the last plan.
@@ -33,6 +37,8 @@ impl Scheduler {
             replica: Box::new(Replica::of(state)),
             stand_in: None,
             causes: vec![Cause::Settings],
+            left_out: Vec::new(),
+            rest: None,
             outcomes: Vec::new(),
             ranked_at: None,
             decided_by: String::new(),
@@ -159,13 +165,20 @@ impl Scheduler {
         if label != self.decided_by {
             // What one policy refused and another would promise a start deserves a look.
             self.replica.unpark_all();
+            self.causes.push(Cause::Settings);
             self.decided_by = label;
+        }
+        self.rest = None;
+        if !self.left_out.is_empty() {
+            self.left_out.append(&mut self.causes);
+            self.causes = summarise(std::mem::take(&mut self.left_out));
         }
         let stand_in = self.stand_in.take().unwrap_or_default();
         let replica = std::mem::replace(&mut self.replica, stand_in);
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
         match policy.schedule(cycle) {
             (cycle, Ok(())) => {
+                self.rest = cycle.rest();
                 let (mut replica, plan) = cycle.finish();
                 replica.settle_arrivals();
                 self.stand_in = Some(std::mem::replace(&mut self.replica, replica));
@@ -178,6 +191,36 @@ impl Scheduler {
                 Err(fault)
             }
         }
+    }
+
+    /// Whether the call that is due can be left out, since the policy said that it needs none before somebody has room, and
+    /// nobody has: then no call is due any more, and those who came have these notes. Priorities must be up to date.
+    pub fn rests(&mut self, now: Timestamp, work: u64) -> Option<Vec<(JobId, Note)>> {
+        let rest = self.rest.filter(|_| !self.incomplete && self.replica.promises.is_empty())?;
+        let of_jobs = |cause: &Cause| matches!(cause, Cause::Arrived(_) | Cause::Released | Cause::ReleasedEarly);
+        if !self.causes.iter().all(of_jobs) || self.replica.is_released_by(now) {
+            return None;
+        }
+        let mut work = Work(work);
+        self.replica.advance(now);
+        self.replica.unpark_helped(&mut work);
+        self.replica.park_arrivals(&mut work);
+        let only_came = self.causes.iter().all(|cause| matches!(cause, Cause::Arrived(_)));
+        let all_behind = |place| only_came && !self.replica.anyone_came_awake_or_before(place);
+        if self.replica.anyone_awake() && !rest.behind.is_some_and(all_behind) {
+            return None;
+        }
+        let note = |cause: &Cause| {
+            let Cause::Arrived(job) = cause else { return None };
+            let text = self.replica.parked(self.replica.pending(*job)?.class)?.clone();
+            Some((*job, Note { code: ReasonCode::Resources, text, said: None, earliest: None }))
+        };
+        let notes = self.causes.iter().filter_map(note).collect();
+        self.left_out.append(&mut self.causes);
+        if self.left_out.len() > 2 * CAUSES {
+            self.left_out = summarise(std::mem::take(&mut self.left_out));
+        }
+        Some(notes)
     }
 
     /// Gives up on this round: nothing runs until something changes.

@@ -204,6 +204,23 @@ impl Cluster {
         Ok(self.place(class, Among::Now, self.now, until, &Placing::default(), work)?.is_ok())
     }
 
+    /// Why a class has no room at this very moment, as [`Cluster::has_room_now`] has it; `None`: it has some, or never
+    /// could have any.
+    ///
+    /// # Errors
+    /// The work units are used up.
+    pub fn why_no_room_now(&mut self, class: ClassId, work: &mut Work) -> Result<Option<Arc<str>>, NoFit> {
+        let (until, anywhere) = (self.now + Span(1), Placing::default());
+        let lack = match self.place(class, Among::Now, self.now, until, &anywhere, work)? {
+            Ok(_) => return Ok(None),
+            Err(lack) => lack,
+        };
+        Ok(match self.refusal(class, &anywhere, lack.room) {
+            NoFit::NotNow(why) => Some(why),
+            NoFit::Never(_) | NoFit::Budget => None,
+        })
+    }
+
     /// Whether that class could ever run here, counting nodes that are down or drained as up and everything as free.
     ///
     /// # Errors

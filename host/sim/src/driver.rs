@@ -354,6 +354,9 @@ impl<'a> Sim<'a> {
             let prioritized = policies.names.during(state, || self.scheduler.prioritize(state, now, &**priority));
             prioritized.map_err(failed)?;
         }
+        if self.scheduler.rests(now, policies.work).is_some() {
+            return Ok(());
+        }
         let plan = self.scheduler.cycle(state, now, policies.work, &mut *policies.scheduling).map_err(failed)?;
         self.outcome.decisions.push(began.elapsed());
         self.outcome.cycles += 1;

@@ -41,12 +41,15 @@ impl Scheduling for Backfill {
             conservative::pass(cycle, config);
             return;
         };
+        let causes = cycle.causes();
         // Those that lasted from another policy or configuration would be in everybody's way.
-        if lift_promises(cycle).is_err() {
+        if causes.iter().any(|cause| matches!(cause, Cause::Settings)) && lift_promises(cycle).is_err() {
             return;
         }
         let mut plan = Plan {
             cycle,
+            only_arrivals: causes.iter().all(|cause| matches!(cause, Cause::Arrived(_))),
+            needs_room: config.preempt == Preempt::Never,
             how: cycle.placing(),
             promises_left: promises,
             tries_left: if config.max_tested == 0 { u64::MAX } else { u64::from(config.max_tested) },
@@ -59,6 +62,11 @@ impl Scheduling for Backfill {
 /// A cycle under way.
 struct Plan<'a, C: Cycle> {
     cycle: &'a C,
+    /// Jobs came and nothing came free: those that waited before still do. Behind the promises only the new ones need a
+    /// try, so that a long queue costs nothing when somebody submits.
+    only_arrivals: bool,
+    /// Nobody starts without room: none is made.
+    needs_room: bool,
     how: C::Placing,
     promises_left: u32,
     tries_left: u64,
@@ -68,29 +76,33 @@ struct Plan<'a, C: Cycle> {
 impl<C: Cycle> Plan<'_, C> {
     /// Works through the queue, window by window. None: this cycle was over before its end.
     fn run(&mut self, largest_window: u32) -> Option<()> {
-        // Where jobs came and nothing came free, those that waited before still do: behind the promises only the new
-        // ones need a try, so that a long queue costs nothing when somebody submits.
-        let only_arrivals = self.cycle.causes().iter().all(|cause| matches!(cause, Cause::Arrived(_)));
         let mut size = FIRST_WINDOW.min(largest_window);
         let mut scope = Scope::All;
-        let mut after = None;
+        let (mut after, mut last_promised) = (None, None);
         loop {
             let window = self.cycle.next(scope, after, size);
-            after = Some(*window.last()?);
+            let Some(&last) = window.last() else { break };
+            after = Some(last);
             if scope == Scope::All {
                 size = size.saturating_mul(4).min(largest_window);
             }
             let window = self.quota.admit(self.cycle, window).ok()?;
             let (promised, rest) = self.promise_in_order(&window)?;
+            last_promised = promised.or(last_promised);
             // Where users or queues count, everybody is counted, and once.
             if self.promises_left == 0 && scope == Scope::All && !self.quota.is_bound() {
-                scope = if only_arrivals { Scope::Arrived } else { Scope::Awake };
+                scope = if self.only_arrivals { Scope::Arrived } else { Scope::Awake };
                 after = promised.or(after);
                 size = WINDOW_BEHIND.min(largest_window);
                 continue;
             }
             self.backfill(rest)?;
         }
+        // Who comes next would get a promise, or be tried behind it; without room only the former is worth a call.
+        if self.promises_left == 0 && self.needs_room {
+            self.cycle.rest_until_room(last_promised).ok()?;
+        }
+        Some(())
     }
 
     /// Starts jobs in order and promises a start to those that must wait, as long as there are promises to give; the

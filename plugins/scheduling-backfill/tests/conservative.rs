@@ -86,6 +86,7 @@ fn a_due_promise_is_kept_beyond_the_bound() {
 fn easy_lifts_the_promises_that_it_finds() {
     // Two jobs that nobody starts hold everything; the first in order may not.
     let cycle = FakeCycle::new(0, 10).pending(10, 50).pending(8, 50).promised(20).pending(8, 50).promised(70);
+    let cycle = cycle.because(&[Cause::Settings]);
     Backfill::schedule(&cycle, &Config::default());
     assert_eq!(cycle.started(), [0]);
     assert!(cycle.promised_at_the_end().is_empty());

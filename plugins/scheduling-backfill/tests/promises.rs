@@ -68,3 +68,19 @@ fn without_work_for_a_promise_nothing_overtakes() {
     // One unit for the head's try, none for its promise.
     assert!(run(waiting_head().pending(1, 1).with_budget(1), Config::default()).started().is_empty());
 }
+
+#[test]
+fn without_room_it_needs_no_call_once_all_promises_are_given() {
+    let cycle = run(waiting_head().pending(6, 50), Config::default());
+    assert_eq!((cycle.promises(), cycle.rests_until_room()), (vec![(0, 100)], Some(Some(0))));
+    let two = Config { reservations: Reservations::PerCycle(2), ..Config::default() };
+    assert_eq!(run(waiting_head().pending(6, 50).pending(6, 50), two).rests_until_room(), Some(Some(1)));
+    // Who comes would get the promise that is left.
+    assert_eq!(run(waiting_head(), two).rests_until_room(), None);
+    assert_eq!(run(FakeCycle::new(0, 10).pending(6, 50), Config::default()).rests_until_room(), None);
+    let all = Config { reservations: Reservations::All, ..Config::default() };
+    assert_eq!(run(waiting_head(), all).rests_until_room(), None, "every job is promised a start when it comes");
+    assert_eq!(run(waiting_head().with_budget(3), Config::default()).rests_until_room(), None);
+    let preempting = Config { preempt: Preempt::Queue, ..Config::default() };
+    assert_eq!(run(waiting_head(), preempting).rests_until_room(), None, "who comes may make others give way");
+}

@@ -38,6 +38,11 @@ impl Scheduling for Fifo {
                         // A note that finds no budget is lost; the host still knows the refusal.
                         let _ = cycle.note(job, why);
                     }
+                    Outcome::Refused(Refusal::NotNow(_)) => {
+                        // Who comes behind it starts no sooner. Where no budget is left, the next call comes all the same.
+                        let _ = cycle.rest_until_room(Some(job));
+                        return;
+                    }
                     Outcome::Refused(_) | Outcome::Untried => return,
                 }
             }

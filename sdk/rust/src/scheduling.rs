@@ -117,6 +117,8 @@ pub trait Cycle {
     fn note(&self, job: Row, why: &str) -> Result<(), Refusal>;
     /// Say something about the rows of a table in numbers, for people.
     fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal>;
+    /// Say that no call is needed before somebody who waits has room; nor for those who come behind that job and have none.
+    fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal>;
     /// Open a savepoint. They nest.
     fn savepoint(&self) -> u32;
     /// Undo everything since that savepoint, exactly, and close it and those inside it.
@@ -246,6 +248,9 @@ impl Cycle for wit::Cycle {
     }
     fn note(&self, job: Row, why: &str) -> Result<(), Refusal> {
         self.note(job, why)
+    }
+    fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal> {
+        self.rest_until_room(behind)
     }
     fn savepoint(&self) -> u32 {
         self.savepoint()

@@ -11,6 +11,7 @@ mod pools;
 mod promises;
 mod refusals;
 mod reports;
+mod rest;
 mod savepoints;
 mod tables;
 mod types;
@@ -18,6 +19,7 @@ mod types;
 pub use claims::Afterwards;
 pub use plan::{Note, Plan};
 pub use reports::Reports;
+pub use rest::Rest;
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
 use crate::eviction::Eviction;
@@ -89,6 +91,7 @@ pub struct Cycle {
     notes: BTreeMap<JobId, Note>,
     /// What this cycle's starts leave of the pools.
     book: Book,
+    rest: Option<Rest>,
     /// What keeps the nodes of reservations free at this moment of the cycle.
     set_aside: BTreeMap<ReservationNo, ReservationId>,
 }
@@ -151,6 +154,7 @@ impl Cycle {
             keeps_now: false,
             notes: BTreeMap::new(),
             book: Book::default(),
+            rest: None,
             set_aside,
         });
         cycle.lift_stale();

@@ -40,26 +40,25 @@ impl<K: Ord + Copy, V> Chunks<K, V> {
         chunk.binary_search_by(|(k, _)| k.cmp(key)).ok().map(|at| &mut chunk[at].1)
     }
 
-    /// Puts a value in place of the one that the key had.
-    pub fn insert(&mut self, key: K, value: V) {
-        let Some((_, chunk)) = self.chunks.range_mut(..=key).next_back() else { return self.insert_first(key, value) };
+    /// Puts a value in place of the one that the key had, and gives that back.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let Some((_, chunk)) = self.chunks.range_mut(..=key).next_back() else {
+            self.insert_first(key, value);
+            return None;
+        };
         match chunk.binary_search_by(|(k, _)| k.cmp(&key)) {
-            Ok(at) => chunk[at].1 = value,
-            Err(at) if chunk.len() < CHUNK => {
-                chunk.insert(at, (key, value));
-                self.len += 1;
-            }
+            Ok(at) => return Some(std::mem::replace(&mut chunk[at].1, value)),
+            Err(at) if chunk.len() < CHUNK => chunk.insert(at, (key, value)),
             // Behind a full chunk: it stays full.
-            Err(at) if at == CHUNK => {
-                self.chunks.insert(key, vec![(key, value)]);
-                self.len += 1;
-            }
+            Err(at) if at == CHUNK => drop(self.chunks.insert(key, vec![(key, value)])),
             Err(_) => {
                 let half = chunk.split_off(CHUNK / 2);
                 self.chunks.insert(half[0].0, half);
-                self.insert(key, value);
+                return self.insert(key, value);
             }
         }
+        self.len += 1;
+        None
     }
 
     /// Puts in a key that is below all others.
@@ -154,8 +153,7 @@ mod tests {
             // First it grows, then it shrinks to nothing, then it grows again.
             let grows = next(100) < if (round / 5_000) % 2 == 0 { 80 } else { 10 };
             if grows {
-                chunks.insert(key, round);
-                tree.insert(key, round);
+                assert_eq!(chunks.insert(key, round), tree.insert(key, round));
             } else {
                 assert_eq!(chunks.remove(&key), tree.remove(&key));
             }
@@ -174,7 +172,9 @@ mod tests {
     #[test]
     fn keys_that_come_in_order_fill_their_chunks() {
         let mut chunks = Chunks::default();
-        (0..10 * CHUNK as u32).for_each(|key| chunks.insert(key, key));
+        (0..10 * CHUNK as u32).for_each(|key| {
+            chunks.insert(key, key);
+        });
         assert!(chunks.chunks.values().all(|chunk| chunk.len() == CHUNK));
     }
 
@@ -182,7 +182,9 @@ mod tests {
     fn chunks_that_empty_go() {
         let mut chunks = Chunks::default();
         let all = 100 * CHUNK as u32;
-        (0..all).for_each(|key| chunks.insert(key, key));
+        (0..all).for_each(|key| {
+            chunks.insert(key, key);
+        });
         (0..all).filter(|key| key % 32 != 0).for_each(|key| assert!(chunks.remove(&key).is_some()));
         assert_eq!(chunks.len(), 2 * 100);
         assert!(chunks.chunks.len() <= 20, "{} chunks for 200 entries", chunks.chunks.len());

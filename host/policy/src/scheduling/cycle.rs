@@ -231,6 +231,10 @@ impl HostCycle for Call<CycleCall> {
         })
     }
 
+    fn rest_until_room(&mut self, _: This, behind: Option<u32>) -> Result<Answer<(), Refusal>> {
+        Ok(answer(self.role.cycle.rest_until_room(behind)))
+    }
+
     fn savepoint(&mut self, _: This) -> Result<u32> {
         Ok(self.role.cycle.savepoint())
     }

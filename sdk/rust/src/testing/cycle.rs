@@ -43,6 +43,8 @@ struct State {
     /// Rows of attempts that were evicted, with the ends of their graces.
     evicted: Vec<(Row, Timestamp)>,
     claims: Vec<(Row, Timestamp)>,
+    /// What it said of further calls.
+    rest: Option<Option<Row>>,
     budget: u64,
 }
 
@@ -160,6 +162,12 @@ impl FakeCycle {
     /// Jobs that were promised a start, and when, in this order.
     pub fn promises(&self) -> Vec<(Row, Timestamp)> {
         self.state.borrow().promises.clone()
+    }
+
+    /// Whether it needs no call before somebody has room, and behind which job those who come and have none change
+    /// nothing.
+    pub fn rests_until_room(&self) -> Option<Option<Row>> {
+        self.state.borrow().rest
     }
 
     /// Jobs that have a promise at the end, and its start, by job.
@@ -533,6 +541,14 @@ impl Cycle for FakeCycle {
         let mut state = self.state.borrow_mut();
         state.work()?;
         state.notes.push((job, why.to_owned()));
+        Ok(())
+    }
+
+    fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal> {
+        behind.map_or(Ok(()), |row| self.job(row).map(drop))?;
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        state.rest = Some(behind);
         Ok(())
     }
 

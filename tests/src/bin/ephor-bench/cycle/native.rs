@@ -191,6 +191,9 @@ impl Cycle for Bridge {
     fn note(&self, job: Row, why: &str) -> Result<(), Refusal> {
         self.0.borrow_mut().note(job, why).map_err(refusal)
     }
+    fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal> {
+        self.0.borrow_mut().rest_until_room(behind).map_err(refusal)
+    }
     fn savepoint(&self) -> u32 {
         self.0.borrow_mut().savepoint()
     }
