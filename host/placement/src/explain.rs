@@ -15,7 +15,11 @@ use crate::work::{NoFit, Work};
 use ephor_model::id::NodeId;
 use ephor_model::resource::{Amounts, ResourceId};
 use ephor_model::time::Span;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Domains of a level that are named one by one.
+const DOMAINS: usize = 16;
 
 /// A condition that a node passes or not.
 #[derive(Clone, Debug)]
@@ -73,6 +77,7 @@ impl Cluster {
             }
         }
         lines.push(left(demand, room, "room now"));
+        lines.extend(self.by_domain(found, demand, true));
         lines.extend(self.required_failures(found, &sieve.passed));
         lines
     }
@@ -97,13 +102,17 @@ impl Cluster {
         {
             return NoFit::NotNow(text.clone());
         }
-        let text = format!(
+        let mut text = format!(
             "{}: {} of {} up and suitable; {}",
             found.asks,
             numbers.suitable,
             wording::count(numbers.nodes as u64, "node"),
             left(demand, room, "room now")
         );
+        if let Some(domains) = self.by_domain(found, demand, true) {
+            text += "; ";
+            text += &domains;
+        }
         let text: Arc<str> = text.into();
         self.classes[class.0 as usize].refused = Memo(Some((numbers, text.clone())));
         NoFit::NotNow(text)
@@ -142,8 +151,42 @@ impl Cluster {
         let mut texts = vec![format!("asks for {}", found.asks), wording::count(sieve.nodes, "node")];
         texts.extend(sieve.failures());
         texts.push(left(demand, room, "room when empty"));
+        texts.extend(self.by_domain(found, demand, false));
         texts.extend(self.required_failures(found, &sieve.passed));
         Err(texts.join("; ").into())
+    }
+
+    /// How much of a job each domain of the level that it asks for has room for, `now` or when empty, in the order of
+    /// their names: `room below one rack: r1 2 of 4 tasks, r2 3 of 4 tasks`.
+    fn by_domain(&self, class: &Class, demand: &Demand, now: bool) -> Option<String> {
+        let level = class.need.request.topology.as_ref().filter(|level| level.required && demand.most > 1)?;
+        let mut rooms: BTreeMap<&str, Room> = BTreeMap::new();
+        for id in self.sieve(class, demand, now).passed {
+            let node = &self.nodes[id.0 as usize];
+            let shape = &self.shapes[node.shape.0 as usize];
+            let Some(name) = domain(shape, &level.level) else { continue };
+            let shared = || class.can_share(node, shape, self.now, self.now + Span(1), self.now);
+            let fit = match now {
+                true => class.fit(node, node.profile.at(self.now), shared()),
+                false => class.fit_empty(node),
+            };
+            let room = rooms.entry(name).or_default();
+            if let Some(fit) = fit {
+                room.nodes += 1;
+                room.tasks += u64::from(fit.tasks);
+                room.gpus += u64::from(fit.gpus);
+            }
+        }
+        let one = |(name, room): (&&str, &Room)| match demand.goal {
+            Goal::Sum(tasks) => format!("{name} {} of {tasks} tasks", room.tasks.min(u64::from(tasks))),
+            Goal::Each(_) if demand.gpus_in_all > 0 => format!("{name} {} of {} GPUs", room.gpus, demand.gpus_in_all),
+            Goal::Each(_) => format!("{name} {} of {} nodes", room.nodes, demand.fewest),
+        };
+        let mut texts: Vec<String> = rooms.iter().take(DOMAINS).map(one).collect();
+        if rooms.len() > DOMAINS {
+            texts.push(format!("and {} more", rooms.len() - DOMAINS));
+        }
+        (!texts.is_empty()).then(|| format!("room below one {}: {}", level.level, texts.join(", ")))
     }
 
     /// Whether there is room, told from what the nodes are alike in. False may mean that it takes a closer look: where

@@ -1,11 +1,13 @@
 //! Which policies decide in a simulation: built in and chosen by a short name, or a component from a file.
 
 use crate::settings::Settings;
+use ephor_core::cycle::Cycle;
 use ephor_core::roles::{Factor, Fault, Priority, PriorityBatch, Scheduling};
 use ephor_core::state::State;
 use ephor_model::limits::COMPONENT_BYTES;
 use ephor_model::{PolicyLimits, Role};
 use ephor_policy::{Host, LoadError, Loaded, Names, Request, Scheduler, Services, bounds, builtin};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -57,13 +59,27 @@ pub struct Policies {
     pub work: u64,
     /// Where the policies look up names.
     pub names: Arc<Newest>,
+    /// Where the scheduling policy came from; `None`: it is native.
+    source: Option<Source>,
 }
+
+/// A scheduling policy as it was asked for, so that it can be asked for again with other settings.
+struct Source {
+    services: Services,
+    name: String,
+    settings: Settings,
+    /// What was set beside them.
+    beside: Vec<(String, Value)>,
+}
+
+/// What a site that simulates grants every policy: names of queues tell nobody anything new here.
+const GRANTS: &[&str] = &["ephor:host/names"];
 
 impl Policies {
     /// This scheduling policy and the usual work units, in submission order.
     pub fn native(scheduling: impl Scheduling + 'static) -> Self {
         let work = bounds::site_maxima(Role::Scheduling).work_units;
-        Self { scheduling: Box::new(scheduling), priority: None, work, names: Arc::default() }
+        Self { scheduling: Box::new(scheduling), priority: None, work, names: Arc::default(), source: None }
     }
 
     /// Loads the policies that were named, with their settings.
@@ -74,11 +90,40 @@ impl Policies {
         let names = Arc::<Newest>::default();
         let services = Services { names: names.clone(), ..Services::default() };
         let load = |role, name: &str| load(&services, role, name, &settings.json(role));
+        let name = scheduling.to_owned();
         let (scheduling, work) = load(Role::Scheduling, scheduling)?;
         let priority = priority.map(|name| load(Role::Priority, name)).transpose()?.map(|(priority, _)| priority);
         let chosen = Chosen { scheduling: title(&scheduling), priority: priority.as_ref().map(title) };
         let priority = priority.map(|loaded| Box::new(Prioritizer(loaded)) as Box<dyn Priority>);
-        Ok((Self { scheduling: Box::new(Scheduler(scheduling)), priority, work, names }, chosen))
+        let source = Source { services, name, settings: settings.clone(), beside: Vec::new() };
+        let scheduling = Box::new(Named { policy: Scheduler(scheduling), names: names.clone() });
+        Ok((Self { scheduling, priority, work, names, source: Some(source) }, chosen))
+    }
+
+    /// Sets these for the scheduling policy beside what was set at first, which goes before, in place of what was set
+    /// like this the last time. False: it is native, or knows no such settings, and decides as at first.
+    ///
+    /// # Errors
+    /// It cannot be loaded again.
+    pub fn set_beside(&mut self, beside: &[(&str, Value)]) -> Result<bool, PolicyError> {
+        let Some(source) = &mut self.source else { return Ok(beside.is_empty()) };
+        let beside: Vec<(String, Value)> =
+            beside.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        if beside == source.beside {
+            return Ok(true);
+        }
+        let mut settings = source.settings.clone();
+        beside.iter().for_each(|(key, value)| settings.set_if_unset(key, value));
+        let first = source.settings.json(Role::Scheduling);
+        let load = |json: &str| load(&source.services, Role::Scheduling, &source.name, json);
+        let (loaded, known) = match load(&settings.json(Role::Scheduling)) {
+            Ok(loaded) => (loaded, true),
+            Err(PolicyError::Load { .. }) => (load(&first)?, false),
+            Err(error) => return Err(error),
+        };
+        source.beside = if known { beside } else { Vec::new() };
+        self.scheduling = Box::new(Named { policy: Scheduler(loaded.0), names: self.names.clone() });
+        Ok(known)
     }
 }
 
@@ -121,7 +166,8 @@ fn load(services: &Services, role: Role, name: &str, config: &str) -> Result<(Ar
     let failed = |why| PolicyError::Load { name: name.to_owned(), role, why };
     let component = component(role, name)?;
     let maxima: PolicyLimits = bounds::site_maxima(role);
-    let request = Request { role, component: &component, config, grants: &[], maxima };
+    let grants: Vec<String> = GRANTS.iter().map(|grant| (*grant).to_owned()).collect();
+    let request = Request { role, component: &component, config, grants: &grants, maxima };
     let host = Host::new(services.clone()).map_err(failed)?;
     let prepared = host.prepare(&request).map_err(failed)?;
     let work = prepared.about().limits.work_units;
@@ -148,6 +194,23 @@ fn component(role: Role, name: &str) -> Result<Cow<'static, [u8]>, PolicyError> 
 fn title(loaded: &Arc<Loaded>) -> String {
     let about = loaded.about();
     format!("{} {}", about.name, about.version)
+}
+
+/// A scheduling generation that can look up names while it decides.
+struct Named {
+    policy: Scheduler,
+    names: Arc<Newest>,
+}
+
+impl Scheduling for Named {
+    fn schedule(&mut self, cycle: Box<Cycle>) -> (Box<Cycle>, Result<(), Fault>) {
+        let state = cycle.state().clone();
+        self.names.during(&state, || self.policy.schedule(cycle))
+    }
+
+    fn label(&self) -> String {
+        self.policy.label()
+    }
 }
 
 /// A priority generation in the form that the core calls.

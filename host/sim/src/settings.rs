@@ -39,6 +39,11 @@ impl Settings {
         Ok(())
     }
 
+    /// Sets something for the scheduling policy that was not set.
+    pub fn set_if_unset(&mut self, key: &str, value: &Value) {
+        self.scheduling.entry(key).or_insert_with(|| value.clone());
+    }
+
     /// The settings of a role's policy as the JSON text of its configuration.
     pub fn json(&self, role: Role) -> String {
         Value::Object(self.of(role).clone()).to_string()

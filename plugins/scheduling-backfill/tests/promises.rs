@@ -2,7 +2,7 @@
 
 use ephor_sdk::scheduling::Scheduling;
 use ephor_sdk::testing::FakeCycle;
-use scheduling_backfill::{Backfill, Config, Reservations};
+use scheduling_backfill::{Backfill, Config, Preempt, Reservations};
 
 fn run(cycle: FakeCycle, config: Config) -> FakeCycle {
     Backfill::schedule(&cycle, &config);

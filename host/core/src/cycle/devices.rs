@@ -107,7 +107,9 @@ impl Cycle {
                 }
                 _ => {
                     let job = self.job(*row)?;
-                    let parts = self.planned_start(job).into_iter().flat_map(|allocation| &allocation.parts);
+                    let claim = self.promise_of(job).filter(|held| held.claim).map(|held| held.allocation);
+                    let placed = self.planned_start(job).or(claim.as_deref());
+                    let parts = placed.into_iter().flat_map(|allocation| &allocation.parts);
                     values.extend(parts.filter_map(|p| self.node_row(p.node)).map(i64::from));
                 }
             }

@@ -7,7 +7,7 @@ use crate::openb::{WHOLE_GPU, devices};
 use crate::workload::{DEFAULT_NAME, SimJob, Unit, Workload};
 use ephor_model::{
     AllocationPart, Amounts, EndCause, GpuRequest, JobSpec, NodeId, NodeSpec, Payload, Queue, Request, ResourceId,
-    Span, Timestamp,
+    Span, Timestamp, Topology,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ const PLENTY: u32 = 10_000;
 /// No job ends while a case runs.
 const RUN: Span = Span(365 * 86_400_000);
 /// Priority of a queue of which nothing is said.
-const QUEUE_PRIORITY: i64 = 100;
+pub(super) const QUEUE_PRIORITY: i64 = 100;
+/// What a job is that was told to end long ago and does not.
+pub(super) const STUCK: &str = "stuck_terminating";
 
 /// A case in Ephor's words. Running jobs come first.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ impl Built {
                 let part = AllocationPart { node: NodeId(index as u32), tasks: pods, amounts, devices: devices.into() };
                 parts.push((node.to_owned(), part));
             }
-            running.insert(place, Running { job: place, parts, stuck: false });
+            running.insert(place, Running { job: place, parts, stuck: entry.state.is_some() });
         }
         Ok(running.into_values().collect())
     }
@@ -109,24 +111,24 @@ fn missing(case: &Case) -> Vec<String> {
     let mut missing = Vec::new();
     match case.action.as_deref() {
         None | Some("allocate" | "reclaim" | "preempt" | "consolidation") => {}
-        Some(action) => missing.push(format!("the step '{action}' cannot be asked for by itself")),
+        Some(action) => missing.push(format!("the step '{action}' cannot be said yet")),
     }
     if case.cluster.values().any(|node| !node.mig.is_empty()) {
-        missing.push("MIG profiles cannot be described".to_owned());
+        missing.push("MIG profiles cannot be said yet".to_owned());
     }
     for entry in case.running.iter().chain(&case.pending) {
         let job = &entry.job;
         if entry.min.is_some_and(|min| min != entry.pods.unwrap_or(1)) {
-            missing.push(format!("job '{job}' may run with fewer pods than it has; jobs start whole"));
+            missing.push(format!("job '{job}' may run with fewer pods than it has, which cannot be said yet"));
         }
-        if entry.required.is_some() || entry.preferred.is_some() {
-            missing.push(format!("job '{job}' names a level of the topology, which requests cannot"));
+        for level in [&entry.required, &entry.preferred].into_iter().flatten() {
+            missing.extend(Topology::read(level, true).err());
         }
-        if entry.state.is_some() {
-            missing.push(format!("job '{job}' begins in a state that cannot be brought about"));
+        if entry.state.as_deref().is_some_and(|state| state != STUCK) {
+            missing.push(format!("job '{job}' begins in a state that cannot be brought about; {STUCK} can"));
         }
         if !entry.pod_mig.is_empty() {
-            missing.push(format!("job '{job}' asks for MIG profiles"));
+            missing.push(format!("job '{job}' asks for MIG profiles, which cannot be said yet"));
         }
         if entry.pods.unwrap_or(1) > 1 && entry.gpu > 0.0 && entry.gpu.fract() != 0.0 {
             missing.push(format!("job '{job}' has several pods that each ask for a part of a GPU"));
@@ -141,7 +143,7 @@ fn missing(case: &Case) -> Vec<String> {
     missing
 }
 
-fn milli(gpus: f64) -> i64 {
+pub(super) fn milli(gpus: f64) -> i64 {
     (gpus * WHOLE_GPU as f64).round() as i64
 }
 
@@ -172,7 +174,7 @@ fn cluster(case: &Case) -> SimCluster {
 }
 
 /// A job that may be requeued gives way; its priority is said as a nice value.
-fn job(entry: &JobEntry) -> SimJob {
+pub(super) fn job(entry: &JobEntry) -> SimJob {
     let mut spec = JobSpec::new(&entry.job, Payload::Argv(vec!["true".into()]));
     (spec.queue, spec.account) = (entry.queue.clone(), DEFAULT_NAME.into());
     (spec.nice, spec.requeue) = match entry.class {
@@ -185,7 +187,11 @@ fn job(entry: &JobEntry) -> SimJob {
         share if share < WHOLE_GPU => GpuRequest::Share(share as u32),
         whole => GpuRequest::PerTask((whole / WHOLE_GPU) as u32),
     };
-    spec.request = Request { tasks: Some(entry.pods.unwrap_or(1)), gpus, ..Request::default() }.into();
+    // Where both are said the demand stands: a request names one level, and a wish below it binds nobody.
+    let required = entry.required.as_ref().map(|level| (level, true));
+    let level = required.or_else(|| entry.preferred.as_ref().map(|level| (level, false)));
+    let topology = level.and_then(|(level, required)| Topology::read(level, required).ok());
+    spec.request = Request { tasks: Some(entry.pods.unwrap_or(1)), gpus, topology, ..Request::default() }.into();
     spec.time_limit = Some(RUN);
     SimJob { submit: Timestamp(0), run: RUN, ends: EndCause::Exited, spec: Arc::new(spec) }
 }

@@ -1,9 +1,10 @@
 //! Whether a case ended as its file says.
 
-use super::build::Built;
+use super::build::{Built, STUCK};
 use super::file::{Case, Expected};
 use crate::driver::Settled;
-use ephor_model::{Allocation, JobId, NodeId};
+use ephor_core::cycle::Note;
+use ephor_model::{Allocation, JobId, NodeId, ReasonCode};
 
 /// Everything that is not as expected, in words.
 pub(super) fn check(case: &Case, built: &Built, settled: &Settled) -> Vec<String> {
@@ -21,6 +22,14 @@ pub(super) fn check(case: &Case, built: &Built, settled: &Settled) -> Vec<String
         wrong.push("nothing is expected of it that could be looked at".to_owned());
     }
     wrong
+}
+
+/// What a reason is called: by its code, or, where a rule of the policy stands against a job, by the word before the colon.
+fn named(note: &Note) -> &str {
+    match note.text.split_once(':') {
+        Some((word, _)) if note.code == ReasonCode::Policy && word.chars().all(char::is_alphanumeric) => word,
+        _ => note.code.name(),
+    }
 }
 
 struct Checked<'a> {
@@ -52,16 +61,25 @@ impl Checked<'_> {
             wrong.push(format!("{pods} pods of {name} run, not {wanted}"));
         }
         if let Some(wanted) = &expected.reason {
-            let found = self.settled.notes.get(&self.job).map_or("None", |note| note.code.name());
+            let found = self.settled.notes.get(&self.job).map_or("None", named);
             if found != wanted {
                 wrong.push(format!("{name} waits with the reason {found}, not {wanted}"));
             }
         }
         if let Some(wanted) = &expected.state {
-            wrong.push(format!("whether {name} is '{wanted}' cannot be seen"));
+            let ends = state.attempts.get(&self.job).is_some_and(|attempt| attempt.told_to_end().is_some());
+            match wanted.as_str() {
+                STUCK if ends => {}
+                STUCK => wrong.push(format!("{name} was not told to end, or has ended")),
+                _ => wrong.push(format!("whether {name} is '{wanted}' cannot be seen; {STUCK} can")),
+            }
         }
-        if !expected.explain.is_empty() {
-            wrong.push(format!("what is said of each group of nodes about {name} cannot be compared"));
+        for (domain, wanted) in &expected.explain {
+            match self.room_below(domain) {
+                Some(found) if found == *wanted => {}
+                Some(found) => wrong.push(format!("{name} is told that {domain} has room for {found}, not {wanted}")),
+                None => wrong.push(format!("{name} is told nothing of {domain}{}", self.reason())),
+            }
         }
         if let (Some(allocation), false) = (&runs, self.free) {
             self.place(expected, allocation, wrong);
@@ -104,6 +122,15 @@ impl Checked<'_> {
 
     fn node(&self, id: NodeId) -> String {
         self.settled.outcome.state.node_name(id)
+    }
+
+    /// How much of the job a domain of its level is said to have room for: `2 of 4`.
+    fn room_below(&self, domain: &str) -> Option<String> {
+        let note = self.settled.notes.get(&self.job)?;
+        let (_, domains) = note.text.split_once("room below one ")?.1.split_once(": ")?;
+        let of_domain =
+            domains.split([',', ';']).find_map(|part| part.trim().strip_prefix(domain)?.strip_prefix(' '))?;
+        Some(of_domain.split(' ').take(3).collect::<Vec<_>>().join(" "))
     }
 
     fn reason(&self) -> String {

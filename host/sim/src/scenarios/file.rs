@@ -52,14 +52,14 @@ pub(super) struct Case {
     #[serde(default, rename = "topology")]
     _topology: Vec<String>,
     // Of cases about one step only.
-    #[serde(default, rename = "total")]
-    _total: Option<f64>,
-    #[serde(default, rename = "k")]
-    _k: Option<f64>,
-    #[serde(default, rename = "shares")]
-    _shares: Vec<Value>,
-    #[serde(default, rename = "expect_remaining")]
-    _expect_remaining: Option<f64>,
+    /// GPUs that are divided.
+    pub total: Option<f64>,
+    /// How much past use lowers a weight.
+    pub k: Option<f64>,
+    #[serde(default)]
+    pub shares: Vec<ShareEntry>,
+    /// What nobody gets.
+    pub expect_remaining: Option<f64>,
     #[serde(default, rename = "grace_s")]
     _grace_s: Option<i64>,
     #[serde(default, rename = "cases")]
@@ -87,6 +87,24 @@ pub(super) struct QueueEntry {
     pub limit: Option<f64>,
     pub weight: Option<i64>,
     pub priority: Option<i64>,
+}
+
+/// A queue among which GPUs are divided, and what it must get.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShareEntry {
+    pub q: String,
+    pub parent: Option<String>,
+    pub quota: Option<f64>,
+    pub limit: Option<f64>,
+    pub weight: Option<i64>,
+    pub priority: Option<i64>,
+    #[serde(default)]
+    pub request: f64,
+    /// Part of the cluster that it used lately.
+    #[serde(default)]
+    pub usage: f64,
+    pub expect: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,6 +2,7 @@
 
 mod build;
 mod check;
+mod fair;
 mod file;
 
 use crate::driver::{self, Observer, Settled};
@@ -9,6 +10,7 @@ use crate::policies::Policies;
 use build::Built;
 use ephor_core::Stamped;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Cycles without a change after which a case has settled.
 const QUIET: u32 = 5;
@@ -86,8 +88,29 @@ impl Observer for Watch<'_> {
     }
 }
 
+/// What the policy is set to for a case, where it knows such settings and nobody set them otherwise: who gives way is gone
+/// in the next cycle, any number may move, and only the step that the case is about is done.
+fn settings(case: &file::Case) -> Vec<(&'static str, Value)> {
+    let mut settings = vec![("grace_s", json!(0)), ("consolidation_limit", json!(-1))];
+    let actions = match case.action.as_deref() {
+        Some(fair::ACTION) => json!([]),
+        Some("consolidation") => json!(["consolidate"]),
+        Some(action) => json!([action]),
+        None => return settings,
+    };
+    settings.push(("actions", actions));
+    settings.extend(case.k.map(|k| ("k_thousandths", json!((k * 1_000.0).round() as i64))));
+    settings
+}
+
 /// Cycles, and what was not as expected.
 fn run_case(case: &file::Case, policies: &mut Policies, observer: &mut dyn Observer) -> (u64, Vec<String>) {
+    if let Err(error) = policies.set_beside(&settings(case)) {
+        return (0, vec![error.to_string()]);
+    }
+    if case.action.as_deref() == Some(fair::ACTION) {
+        return fair::run(case, policies, observer);
+    }
     let built = match Built::of(case) {
         Ok(built) => built,
         Err(why) => return (0, why),

@@ -1,0 +1,258 @@
+//! One cycle under way: what all its steps share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ephor_sdk::Row;
+use ephor_sdk::scheduling::{Cycle, Placing, Refusal};
+
+use crate::config::{Action, Config};
+use crate::order::Waiting;
+use crate::search::{Found, Goal, Room};
+use crate::tree::{Amounts, Place};
+use crate::victims::Pools;
+use crate::words::Words;
+use crate::world::{End, Job, Running, World};
+use crate::{allocate, consolidate, preempt, reclaim};
+
+/// Jobs of which more than the host knows is said to their users, in a cycle.
+const NOTES: usize = 2_000;
+
+/// See the module.
+pub struct Pass<'a, C: Cycle> {
+    pub(crate) cycle: &'a C,
+    pub(crate) config: &'a Config,
+    pub(crate) words: Words<'a>,
+    pub(crate) world: World,
+    /// Packs, and takes what is being given back.
+    pub(crate) how: C::Placing,
+    /// Everything that is free or about to be: never less than what can be had without asking anybody to go.
+    pub(crate) free: Amounts,
+    /// A search left something free behind.
+    pub(crate) freed: bool,
+    pub(crate) all_shared: bool,
+    now: i64,
+    /// Jobs that have room or cannot have it in this cycle.
+    gone: BTreeSet<usize>,
+    /// Running jobs that were asked to go.
+    asked: BTreeSet<usize>,
+    /// What is to be said to the users of jobs that wait.
+    notes: BTreeMap<usize, (Weight, String)>,
+}
+
+/// Which of several things is said of a job: the last of these.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Weight {
+    Nobody,
+    Barred,
+    Ended,
+}
+
+/// What came of a look at a job.
+pub enum Looked {
+    /// This step is not for it.
+    Not,
+    /// A rule stands against it, in words for its user.
+    Barred(String),
+    /// A search.
+    For(Room),
+}
+
+impl<'a, C: Cycle> Pass<'a, C> {
+    /// With nothing done yet.
+    pub fn new(cycle: &'a C, config: &'a Config, words: Words<'a>, world: World) -> Self {
+        let how = cycle.placing();
+        how.may_claim(true);
+        let mut free = world.free;
+        for running in world.running.iter().filter(|r| r.end == End::Soon) {
+            free.iter_mut().zip(running.amounts).for_each(|(sum, more)| *sum += more);
+        }
+        Self {
+            cycle,
+            config,
+            words,
+            how,
+            free,
+            freed: false,
+            all_shared: config.shares_all(),
+            now: cycle.now(),
+            gone: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            notes: BTreeMap::new(),
+            world,
+        }
+    }
+
+    /// Does every step that is set.
+    ///
+    /// # Errors
+    /// The work of the call is used up; what was done stands.
+    pub fn run(&mut self) -> Result<(), Refusal> {
+        self.report()?;
+        let done = self.config.actions.iter().try_for_each(|action| match action {
+            Action::Allocate => allocate::allocate(self),
+            Action::Consolidate => consolidate::consolidate(self),
+            Action::Reclaim => reclaim::reclaim(self),
+            Action::Preempt => preempt::preempt(self),
+        });
+        for (at, (_, text)) in std::mem::take(&mut self.notes) {
+            if !self.gone.contains(&at) {
+                self.cycle.note(self.world.jobs[at].row, &text)?;
+            }
+        }
+        done
+    }
+
+    /// Tells people the fair shares.
+    fn report(&self) -> Result<(), Refusal> {
+        let tree = &self.world.tree;
+        let (rows, places): (Vec<Row>, Vec<Place>) =
+            (1..tree.nodes.len()).filter_map(|place| Some((tree.nodes[place].row? as Row, place))).unzip();
+        for (at, resource) in self.config.resources.iter().enumerate() {
+            let shares: Vec<i64> = places.iter().map(|place| tree.nodes[*place].fair[at]).collect();
+            match self.cycle.report("queues", &format!("fair.{}", resource.name), &rows, &shares) {
+                // The host shows no shares of that resource.
+                Ok(()) | Err(Refusal::Other(_)) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waiting jobs in order.
+    pub fn waiting(&self) -> Waiting {
+        Waiting::new(&self.world.tree, self.world.by_leaf(&self.gone), self.all_shared)
+    }
+
+    /// Whether a job may have room at all: one that gives way to nobody never holds more than a quota, of its queue and
+    /// of each above. If not it is held, and its user told.
+    ///
+    /// # Errors
+    /// The host refused to hold it.
+    pub fn within_quota(&mut self, at: usize) -> Result<bool, Refusal> {
+        let job = &self.world.jobs[at];
+        if job.gives_way {
+            return Ok(true);
+        }
+        let tree = &self.world.tree;
+        for place in tree.path(job.leaf) {
+            let node = &tree.nodes[place];
+            // The leaf that stands for a queue's own jobs has no quota of its own to keep.
+            let Some(row) = node.row else { continue };
+            let lacks = |r: &usize| job.amounts[*r] > 0 && node.fixed[*r] + job.amounts[*r] > node.queue.quota[*r];
+            if let Some(resource) = (0..tree.resources).find(lacks) {
+                let text = self.words.over_quota(node, row, resource, job.amounts[resource]);
+                self.cycle.hold(job.row, &text)?;
+                self.gone.insert(at);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes down that a job has room.
+    pub fn placed(&mut self, at: usize) {
+        let job = &self.world.jobs[at];
+        self.world.tree.hold(job.leaf, &job.amounts, job.gives_way, 1);
+        self.free.iter_mut().zip(job.amounts).for_each(|(free, taken)| *free -= taken);
+        self.gone.insert(at);
+    }
+
+    /// Running jobs that may be asked to go, after they ran for so many seconds.
+    pub fn candidates(&self, min_runtime: i64) -> Pools {
+        let may_go = |at: &usize| {
+            let running = &self.world.running[*at];
+            let protected = self.now.saturating_sub(running.started) < min_runtime * 1_000;
+            running.gives_way && running.end == End::Open && !protected && !self.asked.contains(at)
+        };
+        Pools::new(&self.world, (0..self.world.running.len()).filter(may_go))
+    }
+
+    /// Looks at each waiting job in order, until the work for this step ends.
+    ///
+    /// # Errors
+    /// The work of the call is used up.
+    pub fn for_each(
+        &mut self,
+        mut pools: Pools,
+        look: impl Fn(&Self, &Job, &Pools, u64) -> Looked,
+    ) -> Result<(), Refusal> {
+        let least = self.cycle.budget().saturating_sub(self.config.work_per_action);
+        let mut waiting = self.waiting();
+        // Jobs alike find nothing either.
+        let mut vain: BTreeSet<(Place, i64, i64, bool)> = BTreeSet::new();
+        while let Some((leaf, at)) = waiting.take() {
+            if pools.is_empty() && !self.freed {
+                break;
+            }
+            let job = self.world.jobs[at];
+            let alike = (leaf, job.class, job.turn.class, job.gives_way);
+            let looked = if vain.contains(&alike) {
+                Looked::For(Room::Impossible)
+            } else if let Some(text) = self.too_early(&job) {
+                Looked::Barred(text)
+            } else if self.within_quota(at)? {
+                let floor = least.max(self.cycle.budget().saturating_sub(self.config.work_per_job));
+                look(self, &job, &pools, floor)
+            } else {
+                Looked::Not
+            };
+            match looked {
+                Looked::Not => {}
+                Looked::Barred(text) => self.note(at, Weight::Barred, text),
+                Looked::For(Room::Impossible) => {
+                    vain.insert(alike);
+                    self.note(at, Weight::Nobody, self.words.nobody());
+                }
+                Looked::For(Room::Ended) => {
+                    self.note(at, Weight::Ended, self.words.ended());
+                    if self.cycle.budget() <= least {
+                        break;
+                    }
+                }
+                Looked::For(Room::Found(found)) => self.found(at, &found, &mut pools, &mut waiting),
+            }
+            waiting.moved(&self.world.tree, leaf);
+        }
+        if self.cycle.budget() == 0 { Err(Refusal::Budget) } else { Ok(()) }
+    }
+
+    fn found(&mut self, at: usize, found: &Found, pools: &mut Pools, waiting: &mut Waiting) {
+        for victim in &found.gone {
+            let Running { leaf, amounts, gives_way, .. } = &self.world.running[*victim];
+            let (leaf, amounts) = (*leaf, *amounts);
+            self.world.tree.hold(leaf, &amounts, *gives_way, -1);
+            self.free.iter_mut().zip(amounts).for_each(|(free, more)| *free += more);
+            self.freed = true;
+            waiting.moved(&self.world.tree, leaf);
+        }
+        for set in [&found.gone, &found.moved] {
+            pools.remove(&self.world, set);
+            self.asked.extend(set.iter().copied());
+        }
+        self.placed(at);
+    }
+
+    /// Why others do not give way for a job yet.
+    fn too_early(&self, job: &Job) -> Option<String> {
+        let waited = self.now.saturating_sub(job.eligible);
+        let delay = self.config.preemption_delay_s * 1_000;
+        (waited < delay).then(|| self.words.too_early((delay - waited + 999) / 1_000))
+    }
+
+    fn note(&mut self, at: usize, weight: Weight, text: String) {
+        let known = self.notes.get(&at);
+        if known.map_or(self.notes.len() < NOTES, |(old, _)| *old < weight) {
+            self.notes.insert(at, (weight, text));
+        }
+    }
+
+    /// Why a running job goes, for its user.
+    pub fn why(&self, goal: Goal<'_>, job: &Job, victim: &Running) -> String {
+        let tree = &self.world.tree;
+        match goal {
+            Goal::MoveAll(_) => self.words.moved(job),
+            Goal::TakeBack(_) => self.words.reclaimed(tree, job, victim),
+            Goal::Preempt => self.words.preempted(job, victim),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The policy on small clusters, cycle after cycle.
+
+mod cases;
+mod double;
+mod properties;
