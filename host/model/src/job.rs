@@ -156,6 +156,9 @@ pub struct JobSpec {
     pub reservation: Option<String>,
     /// It must have ended by this time: it does not start where its time limit would go beyond it.
     pub deadline: Option<Timestamp>,
+    /// How it was asked for in the words of the command that submitted it, by name, such as `TresPerNode` and `gres:gpu:2`:
+    /// to be shown again. Nothing is decided by them. At most [`crate::limits::WORDS`].
+    pub words: Vec<(String, String)>,
 }
 
 impl JobSpec {
@@ -186,6 +189,7 @@ impl JobSpec {
             licences: Vec::new(),
             reservation: None,
             deadline: None,
+            words: Vec::new(),
         }
     }
 

@@ -1,0 +1,3 @@
+//! `scontrol`: its command line, and what it shows.
+
+pub mod show_job;
