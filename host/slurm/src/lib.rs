@@ -8,6 +8,7 @@ pub mod failure;
 pub mod getopt;
 pub mod job;
 pub mod sbatch;
+pub mod scancel;
 pub mod scontrol;
 pub mod show;
 pub mod sinfo;

@@ -5,6 +5,7 @@
 mod collect;
 mod gpu;
 mod pbs;
+pub mod refusal;
 pub mod script;
 pub mod table;
 

@@ -110,7 +110,7 @@ fn lines(job: &JobView, against: Against) -> Vec<String> {
         oversubscribe(job),
         or_null(&licences(job))
     ));
-    lines.push(format!("Command={}", or_null(job.command.as_deref().unwrap_or_default())));
+    lines.push(format!("Command={}", command(job)));
     lines.push(format!("WorkDir={}", job.work_dir));
     lines.extend(job.comment.iter().map(|comment| format!("Comment={comment} ")));
     let stdout = path(job, &job.stdout);
@@ -138,6 +138,11 @@ pub fn oversubscribe(job: &JobView) -> &str {
 pub fn task_id(job: &JobView) -> Option<String> {
     let array = job.array.as_ref()?;
     Some(array.pending.clone().unwrap_or_else(|| array.index.unwrap_or(0).to_string()))
+}
+
+/// The script's path, as whoever submitted it gave it, or the program.
+pub fn command(job: &JobView) -> &str {
+    job.word("Command").unwrap_or_else(|| or_null(job.command.as_deref().unwrap_or_default()))
 }
 
 fn or_none(reason: &str) -> &str {

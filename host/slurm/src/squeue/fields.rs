@@ -99,7 +99,7 @@ pub const FIELDS: &[Column<JobView>] = &[
     field('l', "timelimit", "TIME_LIMIT", |j, _| limit(j)),
     field('m', "minmemory", "MIN_MEMORY", |j, _| min_memory(j)),
     field('n', "reqnodes", "REQ_NODES", |j, _| hostlist::fold(&j.request.node_list)),
-    field('o', "command", "COMMAND", |j, _| null(j.command.as_deref().unwrap_or_default())),
+    field('o', "command", "COMMAND", |j, _| show_job::command(j).to_owned()),
     field('p', "priority", "PRIORITY", |j, _| format!("{:.14}", priority(j) as f64 / f64::from(u32::MAX))),
     field('q', "qos", "QOS", |j, _| null(j.qos.as_deref().unwrap_or_default())),
     field('r', "reason", "REASON", |j, _| reason(j).to_owned()),
