@@ -162,3 +162,32 @@ fn a_drained_node_takes_no_jobs_until_it_is_resumed() {
     cluster.ephor_ok(&["node", "resume", "n1"]);
     cluster.wait_for_state(id, "COMPLETED");
 }
+
+#[test]
+fn a_job_of_a_higher_queue_makes_a_lower_one_give_way_and_that_one_runs_again() {
+    let cluster = TestCluster::start(Options { agents: 1, cpus: 2, ..Options::default() });
+    let text = "[[queue]]\nname = \"low\"\npriority = 1\n[[queue]]\nname = \"high\"\npriority = 9\n";
+    fs::write(cluster.folder().join("site.toml"), text).unwrap();
+    cluster.ephor_ok(&["apply", "site.toml"]);
+    fs::write(cluster.folder().join("config.json"), r#"{"preempt": "queue", "preempt_grace_s": 20}"#).unwrap();
+    let component = plugin("scheduling-backfill");
+    let component = component.to_str().unwrap();
+    cluster.ephor_ok(&["policy", "activate", "scheduling", component, "--config", "config.json"]);
+
+    // It ends in its own way when it is asked to, the second time at once.
+    let victim = script(
+        &cluster,
+        "victim.sh",
+        "#!/bin/sh\n#EPHOR -c 2 -p low --requeue\n\
+         trap 'echo saved >> seen; exit 0' TERM\n\
+         echo begun >> seen\n[ \"$(grep -c begun seen)\" = 2 ] && exit 0\nwhile :; do sleep 0.05; done\n",
+    );
+    let victim = cluster.submit(&[&victim]);
+    wait_for("the victim to run", || read(&cluster, "seen").contains("begun").then_some(()));
+    let urgent = cluster.submit(&["-c", "2", "-p", "high", "--", "/bin/true"]);
+    cluster.wait_for_state(urgent, "COMPLETED");
+    assert!(read(&cluster, "seen").contains("saved"), "it had its grace: {}", read(&cluster, "seen"));
+    let job = cluster.wait_for_state(victim, "COMPLETED");
+    assert_eq!(job["attempts"], 2);
+    assert_eq!(read(&cluster, "seen"), "begun\nsaved\nbegun\n");
+}

@@ -121,6 +121,7 @@ impl Controller {
             asks,
             snapshot: snapshot.clone(),
             notes: Arc::default(),
+            reports: Arc::default(),
             scheduler: mail.clone(),
             counters: counters.clone(),
             clock: clock.clone(),

@@ -3,6 +3,7 @@
 use crate::counters::Counters;
 use crate::scheduling::{ExplainRequest, JobExplanation, SchedulerMail};
 use arc_swap::ArcSwap;
+use ephor_core::cycle::Reports;
 use ephor_core::scheduler::Notes;
 use ephor_core::{Command, Refusal, Reply, State};
 use ephor_model::{Digest, JobId, Timestamp, limits};
@@ -66,6 +67,7 @@ pub struct Handle {
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(crate) notes: Arc<ArcSwap<Notes>>,
+    pub(crate) reports: Arc<ArcSwap<Reports>>,
     pub(crate) scheduler: std::sync::mpsc::Sender<SchedulerMail>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) clock: Arc<Clock>,
@@ -123,6 +125,11 @@ impl Handle {
     /// Why jobs wait, as the last cycle found.
     pub fn notes(&self) -> Arc<Notes> {
         self.notes.load_full()
+    }
+
+    /// What the scheduling policy said of queues in numbers.
+    pub fn reports(&self) -> Arc<Reports> {
+        self.reports.load_full()
     }
 
     /// The time, in the controller's clock: never before an earlier answer.

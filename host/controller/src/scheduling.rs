@@ -213,7 +213,7 @@ impl Thread<'_> {
     }
 
     fn hand_over(&mut self, plan: Plan) -> bool {
-        let Plan { groups, notes, out_of_budget } = plan;
+        let Plan { groups, notes, reports, out_of_budget } = plan;
         if out_of_budget {
             tracing::warn!("the cycle used all of its work units; what it planned so far stands");
         }
@@ -223,6 +223,9 @@ impl Thread<'_> {
         // A cycle that looked only at new jobs leaves what is known of the others.
         self.notes.extend(notes);
         self.publish_notes();
+        if !reports.fair_shares.is_empty() {
+            self.handle.reports.store(Arc::new(reports));
+        }
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut groups = groups.into_iter().peekable();
         while groups.peek().is_some() {

@@ -6,7 +6,7 @@ use crate::launch::{self, Parts, blobs_of, resource_name};
 use ephor_core::command::NodeReport;
 use ephor_core::{AttemptPhase, Command, Event, Reply, Stamped, State};
 use ephor_model::{
-    Amounts, AttemptKey, Device, Digest, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Usage, limits,
+    Amounts, AttemptKey, Device, Digest, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Span, Usage, limits,
 };
 use ephor_proto::v1;
 use ephor_proto::v1::{agent_message, controller_message, report};
@@ -75,10 +75,13 @@ impl Session {
     }
 }
 
+/// An attempt that is to end, why, and how long it has where that was said.
+type Ending = (AttemptKey, EndCause, Option<Span>);
+
 /// What a commit asks of agents, with the state that it asks it in.
 struct Effects {
     launches: Vec<JobId>,
-    ends: Vec<(AttemptKey, EndCause)>,
+    ends: Vec<Ending>,
     /// Attempts whose time limit may be another one now.
     adjusts: Vec<JobId>,
     state: State,
@@ -120,7 +123,8 @@ impl Sessions {
         for stamped in events {
             match &stamped.event {
                 Event::Started { key, .. } => launches.push(key.job),
-                Event::EndOrdered { key, cause } => ends.push((*key, *cause)),
+                Event::EndOrdered { key, cause } => ends.push((*key, *cause, None)),
+                Event::Evicted { key, eviction } => ends.push((*key, EndCause::Preempted, Some(eviction.grace))),
                 Event::Modified { job, .. } => {
                     let count = state.jobs.get(job).map_or(0, |entry| entry.elements.len() as u64);
                     let elements = (0..count).map(|i| JobId(job.0 + i));
@@ -146,8 +150,8 @@ impl Sessions {
         for job in &effects.adjusts {
             self.adjust(state, *job);
         }
-        for (key, cause) in &effects.ends {
-            self.terminate(state, *key, *cause);
+        for ending in &effects.ends {
+            self.terminate(state, *ending);
         }
     }
 
@@ -188,7 +192,7 @@ impl Sessions {
         self.post(&link, state, controller_message::Body::Launch(message))
     }
 
-    fn terminate(&self, state: &State, key: AttemptKey, cause: EndCause) {
+    fn terminate(&self, state: &State, (key, cause, grace): Ending) {
         let Some(attempt) = state.attempts.get(&key.job).filter(|a| a.key == key) else { return };
         let Some(first) = attempt.allocation.parts.first() else { return };
         let Some(link) = self.links().by_node.get(&first.node).cloned() else { return };
@@ -196,7 +200,8 @@ impl Sessions {
             node: state.node_name(first.node),
             attempt: Some(attempt_ref(key)),
             cause: cause_name(cause).into(),
-            grace: self.settings.grace.as_millis() as i64,
+            // Nothing said is the agent's own grace, so that no grace at all is the shortest one.
+            grace: grace.map_or(self.settings.grace.as_millis() as i64, |grace| grace.0.max(1)),
         };
         self.post(&link, state, controller_message::Body::Terminate(message));
     }
@@ -412,7 +417,9 @@ impl Incoming {
                 AttemptPhase::Launching => launches.push(*job),
                 // Its time limit may have changed meanwhile.
                 AttemptPhase::Running => adjusts.push(*job),
-                AttemptPhase::Ending { cause, .. } => ends.push((attempt.key, *cause)),
+                AttemptPhase::Ending { cause, eviction, .. } => {
+                    ends.push((attempt.key, *cause, eviction.as_ref().map(|e| e.grace)));
+                }
             }
         }
         if !launches.is_empty() || !ends.is_empty() || !adjusts.is_empty() {

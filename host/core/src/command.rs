@@ -1,6 +1,7 @@
 //! What may be asked of the state, and how it is refused.
 
 use crate::decide::Change;
+use crate::eviction::Eviction;
 use crate::promise::LiftCause;
 use crate::records::Fading;
 use ephor_model::{
@@ -143,6 +144,8 @@ pub enum Action {
 /// Changes that stand or fall together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
+    /// Attempts that give way.
+    pub evictions: Vec<(AttemptKey, Arc<Eviction>)>,
     /// Attempts to start. What was promised to their jobs ends with that.
     pub starts: Vec<Start>,
     /// Promises to give, each in place of the one that its job has.
@@ -160,6 +163,8 @@ pub struct Kept {
     pub start: Timestamp,
     /// Where.
     pub allocation: Arc<Allocation>,
+    /// Whether it counts on attempts that were told to end.
+    pub claim: bool,
 }
 
 /// One start of a plan.

@@ -1,5 +1,6 @@
 //! Facts that changed the state. The state is the fold of its events (law 3).
 
+use crate::eviction::Eviction;
 use crate::promise::{LiftCause, Promise};
 use crate::records::{Fading, Job};
 use ephor_model::{
@@ -318,5 +319,12 @@ pub enum Event {
         awaited: JobId,
         /// Whether the dependency is satisfied; else the element never runs.
         satisfied: bool,
+    },
+    /// An attempt was told to give way.
+    Evicted {
+        /// The attempt.
+        key: AttemptKey,
+        /// Why, and how much time it has.
+        eviction: Arc<Eviction>,
     },
 }

@@ -6,7 +6,8 @@ use crate::records::{Attempt, AttemptPhase, Drain, Element, Job, Node, NodeHealt
 use crate::rows::RowKey;
 use crate::state::State;
 use ephor_model::{
-    Amounts, AttemptKey, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Span, Timestamp, Usage, limits,
+    Amounts, AttemptKey, EndCause, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Span, Timestamp, Usage,
+    limits,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,8 +78,18 @@ impl State {
                     && self.change(key.job, touched, |_, e| e.state = JobState::Running)
             }
             Event::EndOrdered { key, cause } => {
-                self.change_attempt(*key, touched, |a| a.phase = AttemptPhase::Ending { cause: *cause, since: at })
-                    && self.change(key.job, touched, |_, e| e.state = JobState::Completing)
+                self.change_attempt(*key, touched, |a| {
+                    // Who was evicted before and is now cancelled still has the grace of the eviction.
+                    let eviction = a.eviction().cloned();
+                    let since = a.told_to_end().filter(|_| eviction.is_some()).unwrap_or(at);
+                    a.phase = AttemptPhase::Ending { cause: *cause, since, eviction };
+                }) && self.change(key.job, touched, |_, e| e.state = JobState::Completing)
+            }
+            Event::Evicted { key, eviction } => {
+                self.change_attempt(*key, touched, |a| {
+                    let eviction = Some(eviction.clone());
+                    a.phase = AttemptPhase::Ending { cause: EndCause::Preempted, since: at, eviction };
+                }) && self.change(key.job, touched, |_, e| e.state = JobState::Completing)
             }
             Event::Ended { key, state, exit, reason, detail, usage, hold } => {
                 let end = End { state: *state, exit: *exit, reason: *reason, detail, usage, hold: *hold };

@@ -3,10 +3,12 @@
 //! Pure: `(state, command, now) -> events`. Whoever calls it brings the time, and time never goes back. The fold
 //! ([`State::apply`]) calls no policy and no placement: events carry results.
 
+pub mod alike;
 pub mod command;
 pub mod cycle;
 pub mod decide;
 pub mod event;
+pub mod eviction;
 mod fold;
 mod fold_objects;
 mod names;
@@ -23,6 +25,7 @@ mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
 pub use event::{Event, Stamped};
+pub use eviction::Eviction;
 pub use promise::{LiftCause, Promise};
 pub use records::{Attempt, AttemptPhase, Element, Job, Node, NodeHealth, PolicySlot};
 pub use roles::{Fault, FaultKind};

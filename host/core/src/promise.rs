@@ -3,9 +3,10 @@
 //! A job has at most one. It ends with the wait: when the job starts, is cancelled or held, or can no longer run; or when
 //! it is lifted. The fold sees to that, so that no event has to say it twice.
 
+use crate::records::Element;
 use crate::rows::RowKey;
 use crate::state::State;
-use ephor_model::{Allocation, JobId, JobState, NodeId, Timestamp};
+use ephor_model::{Allocation, JobId, JobState, NodeId, Span, Timestamp, limits};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,15 @@ pub struct Promise {
     pub until: Timestamp,
     /// What is kept. Of GPUs only their number is meant: which of them is decided at the start.
     pub allocation: Arc<Allocation>,
+    /// Whether it counts on attempts that were told to end: the host starts its job as soon as there is room.
+    pub claim: bool,
+}
+
+impl Promise {
+    /// How long it is kept beyond its time.
+    pub fn patience(&self) -> Span {
+        Span(if self.claim { limits::CLAIM_LATE_MS } else { limits::PROMISE_LATE_MS })
+    }
 }
 
 /// Why a promise was lifted.
@@ -74,6 +84,7 @@ impl State {
     }
 
     fn awaits_start(&self, job: JobId) -> bool {
-        self.element(job).is_some_and(|(_, e)| e.state == JobState::Pending && e.eligible.is_some())
+        let waits = |e: &Element| e.state == JobState::Pending && e.eligible.is_some();
+        self.element(job).is_some_and(|(_, e)| waits(e)) || self.is_moving(job)
     }
 }

@@ -1,5 +1,6 @@
 //! The records that the state is made of.
 
+use crate::eviction::Eviction;
 use ephor_model::{
     AccountId, Allocation, Amounts, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Epoch, Exit, Generation,
     Hold, JobId, JobSpec, JobState, NodeId, NodeSpec, QosId, QueueId, ReasonCode, ResourceId, Span, Timestamp, Uid,
@@ -120,18 +121,21 @@ impl Element {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elements {
     /// Of a single job.
-    One(Arc<Element>),
+    One(Element),
     /// Of an array, by ordinal.
-    Many(Vector<Arc<Element>>),
+    Many(Box<Vector<Arc<Element>>>),
 }
 
 impl Elements {
     /// All elements as they are right after submission.
     pub fn fresh(job: &Job) -> Self {
-        let element = Arc::new(Element::fresh(job));
+        let element = Element::fresh(job);
         match job.spec.array {
             None => Self::One(element),
-            Some(_) => Self::Many(std::iter::repeat_n(element, job.spec.count() as usize).collect()),
+            Some(_) => {
+                let all = std::iter::repeat_n(Arc::new(element), job.spec.count() as usize);
+                Self::Many(Box::new(all.collect()))
+            }
         }
     }
 
@@ -149,26 +153,26 @@ impl Elements {
     }
 
     /// The element with that ordinal.
-    pub fn get(&self, ordinal: usize) -> Option<&Arc<Element>> {
+    pub fn get(&self, ordinal: usize) -> Option<&Element> {
         match self {
             Self::One(element) => (ordinal == 0).then_some(element),
-            Self::Many(all) => all.get(ordinal),
+            Self::Many(all) => all.get(ordinal).map(Arc::as_ref),
         }
     }
 
     /// The element with that ordinal, to be changed.
     pub fn get_mut(&mut self, ordinal: usize) -> Option<&mut Element> {
         match self {
-            Self::One(element) => (ordinal == 0).then(|| Arc::make_mut(element)),
+            Self::One(element) => (ordinal == 0).then_some(element),
             Self::Many(all) => all.get_mut(ordinal).map(Arc::make_mut),
         }
     }
 
     /// All of them, by ordinal.
-    pub fn iter(&self) -> Box<dyn Iterator<Item = &Arc<Element>> + '_> {
+    pub fn iter(&self) -> Box<dyn Iterator<Item = &Element> + '_> {
         match self {
             Self::One(element) => Box::new(std::iter::once(element)),
-            Self::Many(all) => Box::new(all.iter()),
+            Self::Many(all) => Box::new(all.iter().map(Arc::as_ref)),
         }
     }
 }
@@ -201,6 +205,8 @@ pub enum AttemptPhase {
         cause: EndCause,
         /// When it was ordered.
         since: Timestamp,
+        /// The eviction that it was ordered by.
+        eviction: Option<Arc<Eviction>>,
     },
 }
 

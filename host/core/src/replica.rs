@@ -2,16 +2,19 @@
 //!
 //! Fed by the same events as the state, so that submits and queries never wait for a cycle.
 
+mod chunks;
 mod promises;
 
 pub use promises::{Kept, Promises};
 
 use crate::event::{Event, Stamped};
+use crate::eviction::STUCK;
 use crate::pools::Who;
 use crate::promise::LiftCause;
 use crate::records::{Job, NodeHealth};
 use crate::roles::{PriorityBatch, PriorityRow};
 use crate::state::State;
+use chunks::Chunks;
 use ephor_model::{
     Allocation, AllocationPart, JobId, JobState, NodeId, QueueId, ReservationNo, ResourceId, Span, Timestamp,
 };
@@ -62,22 +65,24 @@ pub type Kind = (ClassId, Span);
 pub struct Replica {
     /// Free capacity now and later.
     pub cluster: Cluster,
-    pending: BTreeMap<JobId, Pending>,
-    order: BTreeMap<Rank, Kind>,
+    pending: Chunks<JobId, Pending>,
+    order: Chunks<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
-    arrived: BTreeMap<Rank, Kind>,
+    arrived: Chunks<Rank, Kind>,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
     parked: Vec<Option<Arc<str>>>,
     /// Nodes on which something came free since parked classes were looked at.
     freed: BTreeSet<NodeId>,
     /// Jobs whose begin time lies ahead.
     timed: BTreeSet<(Timestamp, JobId)>,
+    /// Attempts that were told to end, by job, and when what they hold comes free at the latest.
+    releasing: BTreeMap<JobId, Timestamp>,
     /// What keeps the nodes of each reservation free.
     set_aside: BTreeMap<ReservationNo, ReservationId>,
     /// When reservations will be over.
     ends: BTreeSet<Timestamp>,
-    priorities: BTreeMap<JobId, i64>,
-    unranked: BTreeSet<JobId>,
+    /// Pending jobs that no priority policy has seen as they are.
+    unranked: Chunks<JobId, ()>,
     pub(crate) promises: Promises,
 }
 
@@ -92,7 +97,10 @@ impl Replica {
             replica.refresh_reservation(*no, state);
         }
         for attempt in state.attempts.values() {
-            replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.expected_end);
+            replica.cluster.occupy(attempt.key.job, &attempt.allocation, attempt.release());
+            if attempt.told_to_end().is_some() {
+                replica.releasing.insert(attempt.key.job, attempt.release());
+            }
         }
         for (first, entry) in state.jobs.iter().filter(|(_, e)| e.unfinished > 0) {
             for ordinal in 0..entry.elements.len() as u64 {
@@ -124,8 +132,15 @@ impl Replica {
                 let count = state.jobs.get(job).map_or(0, |e| e.elements.len() as u64);
                 self.refresh_all(*job, count, state);
                 for attempt in (0..count).filter_map(|i| state.attempts.get(&JobId(job.0 + i))) {
-                    self.cluster.extend(attempt.key.job, attempt.expected_end);
+                    self.cluster.extend(attempt.key.job, attempt.release());
                 }
+            }
+            Event::EndOrdered { key, .. } | Event::Evicted { key, .. } => {
+                if let Some(attempt) = state.attempts.get(&key.job).filter(|a| a.key == *key) {
+                    self.releasing.insert(key.job, attempt.release());
+                    self.cluster.extend(key.job, attempt.release());
+                }
+                self.refresh_promise(key.job, state);
             }
             Event::Promised { job, .. } | Event::PromiseLifted { job, .. } => self.refresh_promise(*job, state),
             Event::Started { key, allocation, expected_end } => {
@@ -136,7 +151,9 @@ impl Replica {
             Event::Ended { key, .. } => {
                 self.freed.extend(self.cluster.nodes_of(key.job));
                 self.cluster.vacate(key.job);
+                self.releasing.remove(&key.job);
                 self.refresh_job(key.job, state);
+                self.refresh_promise(key.job, state);
             }
             Event::NodeRegistered { node, .. }
             | Event::NodeDown { node, .. }
@@ -176,6 +193,7 @@ impl Replica {
                 | Event::PromiseLifted { why: LiftCause::Policy | LiftCause::Expired, .. }
                 | Event::Began { .. }
                 | Event::EndOrdered { .. }
+                | Event::Evicted { .. }
                 | Event::Started { .. }
                 | Event::Charged { .. }
                 | Event::Faded { .. }
@@ -292,11 +310,10 @@ impl Replica {
                 found => found,
             },
         };
-        let need = Need { request: job.spec.request.clone(), queue_features: queue.node_features.clone() };
-        let priority = self.priorities.get(&id).copied().unwrap_or(0);
+        let Some(class) = self.class_of(job, state) else { return };
         let pending = Pending {
-            rank: (Reverse(queue.priority), Reverse(priority), job.submitted, id),
-            class: self.cluster.intern(&need),
+            rank: (Reverse(queue.priority), Reverse(0), job.submitted, id),
+            class,
             limit: job.spec.time_limit.unwrap_or(Span(i64::MAX)),
             eligible,
             queue: job.queue,
@@ -312,9 +329,7 @@ impl Replica {
             self.timed.insert((from, id));
         }
         self.pending.insert(id, pending);
-        if !self.priorities.contains_key(&id) {
-            self.unranked.insert(id);
-        }
+        self.unranked.insert(id, ());
     }
 
     fn forget(&mut self, id: JobId) {
@@ -322,13 +337,13 @@ impl Replica {
             self.order.remove(&pending.rank);
             self.arrived.remove(&pending.rank);
             self.unranked.remove(&id);
-            self.priorities.remove(&id);
             self.timed.remove(&(pending.eligible, id));
         }
     }
 
     /// Lets in the jobs whose begin time has come.
     pub fn advance(&mut self, now: Timestamp) {
+        self.find_stuck(now);
         if self.cluster.advance(now) {
             self.unpark_all();
         }
@@ -345,6 +360,27 @@ impl Replica {
                 self.let_in(&pending);
             }
         }
+    }
+
+    /// Who was told to end and did not is no longer counted on.
+    fn find_stuck(&mut self, now: Timestamp) {
+        let stuck = |(_, release): &(&JobId, &mut Timestamp)| **release < Timestamp::NEVER && **release + STUCK <= now;
+        for (job, release) in self.releasing.iter_mut().filter(stuck) {
+            *release = Timestamp::NEVER;
+            self.cluster.extend(*job, Timestamp::NEVER);
+        }
+    }
+
+    /// Attempts that were told to end, by job, and when what they hold comes free at the latest; far off for those that
+    /// are stuck.
+    pub fn releasing(&self) -> &BTreeMap<JobId, Timestamp> {
+        &self.releasing
+    }
+
+    /// The class of a job that does not wait now.
+    pub(crate) fn class_of(&mut self, job: &Job, state: &State) -> Option<ClassId> {
+        let node_features = state.queues.get(&job.queue)?.node_features.clone();
+        Some(self.cluster.intern(&Need { request: job.spec.request.clone(), queue_features: node_features }))
     }
 
     /// A job may start from now on.
@@ -387,21 +423,19 @@ impl Replica {
 
     /// The eligible jobs in order, behind that one.
     pub fn order_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.order.range((after.map_or(Unbounded, Excluded), Unbounded))
+        self.order.after(after)
     }
 
     /// Those of them that became eligible since the last accepted cycle, in order, behind that one.
     pub fn arrived_after(&self, after: Option<Rank>) -> impl Iterator<Item = (&Rank, &Kind)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.arrived.range((after.map_or(Unbounded, Excluded), Unbounded))
+        self.arrived.after(after)
     }
 
     /// The rows for a priority call: all pending jobs, or those that have no priority yet.
     pub fn priority_batch(&self, state: &State, now: Timestamp, all: bool) -> PriorityBatch {
         let ids: Vec<JobId> = match all {
             true => self.pending.keys().copied().collect(),
-            false => self.unranked.iter().copied().collect(),
+            false => self.unranked.keys().copied().collect(),
         };
         let rows = ids.into_iter().filter_map(|id| priority_row(state, id)).collect();
         PriorityBatch { now, rows, totals: totals(state) }
@@ -418,7 +452,6 @@ impl Replica {
                     order.insert(pending.rank, kind);
                 }
             }
-            self.priorities.insert(id, value);
             self.unranked.remove(&id);
         }
     }

@@ -1,6 +1,6 @@
 //! Runs cycles: keeps the replica, knows when a cycle is worth it, and turns a policy's answer into a plan.
 
-use crate::cycle::{Cause, Cycle, CycleRefusal, Note, Outcome, Plan, Scope, StopRule};
+use crate::cycle::{CAUSES, Cause, Cycle, CycleRefusal, Note, Outcome, Plan, Scope, StopRule, summarise};
 use crate::event::{Event, Stamped};
 use crate::replica::Replica;
 use crate::roles::{Fault, Priority, Scheduling};
@@ -63,6 +63,9 @@ impl Scheduler {
                 | Event::NodeSet { .. } => Cause::Nodes,
                 _ => Cause::Settings,
             });
+            if self.causes.len() > 2 * CAUSES {
+                self.causes = summarise(std::mem::take(&mut self.causes));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The state of the cluster and the questions that are asked of it.
 
+use crate::alike::Alike;
 use crate::names::NameKey;
 use crate::pools::{Scope, Use};
 use crate::promise::Promise;
@@ -77,6 +78,8 @@ pub struct Derived {
     pub names: OrdMap<NameKey, OrdSet<JobId>>,
     /// Jobs of which something waits and that have a deadline, by the latest time at which they may start.
     pub deadlines: OrdSet<(Timestamp, JobId)>,
+    /// What equal jobs share.
+    pub alike: Alike,
 }
 
 /// What attempts hold on one node.
@@ -103,7 +106,7 @@ impl State {
     }
 
     /// The element with that id.
-    pub fn element(&self, id: JobId) -> Option<(&Arc<JobEntry>, &Arc<Element>)> {
+    pub fn element(&self, id: JobId) -> Option<(&Arc<JobEntry>, &Element)> {
         let (entry, ordinal) = self.find(id)?;
         entry.elements.get(ordinal).map(|e| (entry, e))
     }
@@ -164,10 +167,10 @@ impl State {
             RowKey::Job(id) => Row::Job(self.jobs.get(id)?.job.clone()),
             RowKey::Element(id) => {
                 let (entry, element) = self.element(*id)?;
-                if **element == Element::fresh(&entry.job) {
+                if *element == Element::fresh(&entry.job) {
                     return None;
                 }
-                Row::Element((**element).clone())
+                Row::Element(element.clone())
             }
             RowKey::Attempt(id) => Row::Attempt(self.attempts.get(id)?.clone()),
             RowKey::Ledger(key) => Row::Ledger(*self.ledger.get(key)?),
@@ -191,7 +194,7 @@ impl State {
         for (id, entry) in &self.jobs {
             keys.push(RowKey::Job(*id));
             let fresh = Element::fresh(&entry.job);
-            let touched = entry.elements.iter().enumerate().filter(|(_, e)| ***e != fresh);
+            let touched = entry.elements.iter().enumerate().filter(|(_, e)| **e != fresh);
             keys.extend(touched.map(|(i, _)| RowKey::Element(JobId(id.0 + i as u64))));
         }
         keys.extend(self.attempts.keys().map(|id| RowKey::Attempt(*id)));
@@ -226,7 +229,12 @@ impl State {
                     state.derived.node_names.insert(n.spec.name.clone(), id);
                     state.nodes.insert(id, n);
                 }
-                (RowKey::Job(_), Row::Job(job)) => state.insert_job(job),
+                (RowKey::Job(_), Row::Job(mut job)) => {
+                    if let Some(job) = Arc::get_mut(&mut job) {
+                        state.derived.alike.share(&mut job.spec);
+                    }
+                    state.insert_job(job);
+                }
                 (RowKey::Element(id), Row::Element(element)) => elements.push((id, element)),
                 (RowKey::Attempt(_), Row::Attempt(attempt)) => state.insert_attempt(attempt),
                 (RowKey::Ledger(key), Row::Ledger(entry)) => drop(state.ledger.insert(key, entry)),

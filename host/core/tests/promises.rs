@@ -23,7 +23,7 @@ fn on(node: u32, millicores: i64) -> Arc<Allocation> {
 }
 
 fn keep(job: JobId, start: i64, node: u32, millicores: i64) -> Kept {
-    Kept { job, start: Timestamp(start), allocation: on(node, millicores) }
+    Kept { job, start: Timestamp(start), allocation: on(node, millicores), claim: false }
 }
 
 fn start(job: JobId, node: u32, millicores: i64) -> Start {
@@ -140,6 +140,7 @@ fn a_group_of_lifts_promises_and_starts_stands_or_falls_together() {
         starts: vec![start(d, 0, 1000)],
         promises: vec![keep(b, T0 + HOUR, 0, promised)],
         lifts: vec![(c, LiftCause::Policy)],
+        ..Group::default()
     };
     // `d` runs an hour from now on, so that all four cores are promised to `b` just behind it.
     world.wait(10);

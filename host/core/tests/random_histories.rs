@@ -5,11 +5,13 @@ mod bounds;
 mod support;
 
 use ephor_core::command::{Action, NodeReport};
+use ephor_core::cycle::{Afterwards, Cycle, Scope};
 use ephor_core::{Command, NodeHealth};
-use ephor_model::{AllocationPart, AttemptKey, EndCause, GpuRequest, JobId, JobState, ResourceId};
+use ephor_model::{AllocationPart, AttemptKey, EndCause, GpuRequest, JobId, JobState, ResourceId, Span};
+use ephor_placement::Placing;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::{Conservative, World, job};
+use support::{By, Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -18,6 +20,7 @@ enum Step {
     Bound { what: u8, most: u8 },
     Cycle,
     Promise,
+    Evict { which: u8, grace: u16, again: bool },
     Begin(u8),
     End { which: u8, code: i32 },
     Act { action: u8, job: u8 },
@@ -41,6 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(node, user, start, length)| Step::Reserve { node, user, start, length }),
         4 => Just(Step::Cycle),
         4 => Just(Step::Promise),
+        3 => (any::<u8>(), any::<u16>(), any::<bool>())
+            .prop_map(|(which, grace, again)| Step::Evict { which, grace, again }),
         3 => any::<u8>().prop_map(Step::Begin),
         4 => (any::<u8>(), 0..2).prop_map(|(which, code)| Step::End { which, code }),
         2 => (0u8..4, any::<u8>()).prop_map(|(action, job)| Step::Act { action, job }),
@@ -105,6 +110,11 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
                 bounds::check_start(world, JobId(id));
             }
         }
+        Step::Evict { which, grace, again } => {
+            for id in world.cycle_by(&mut By(|cycle: &mut Cycle| make_room(cycle, *which, *grace, *again))) {
+                bounds::check_start(world, JobId(id));
+            }
+        }
         Step::Begin(which) => {
             if let Some(id) = pick(world, *which) {
                 world.begin(id);
@@ -164,12 +174,40 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
     }
 }
 
+/// Lets an attempt give way to whoever comes first, and perhaps its job claim its next start; part of it is undone.
+fn make_room(cycle: &mut Cycle, which: u8, grace: u16, again: bool) {
+    let attempts = cycle.rows("attempts").unwrap();
+    if attempts == 0 {
+        return;
+    }
+    let how = Placing { may_claim: true, ..Placing::default() };
+    let victims = [u32::from(which) % attempts, u32::from(which / 7) % attempts];
+    for (undo, victim) in [true, false].into_iter().zip(victims) {
+        let savepoint = cycle.savepoint();
+        let then = if which % 5 == 0 { Afterwards::Cancel } else { Afterwards::Requeue };
+        let told = cycle.evict(victim, Span(i64::from(grace)), then, "for the sake of it").is_ok();
+        for row in cycle.next(Scope::All, None, 50) {
+            let _ = cycle.try_start(row, None, &how);
+        }
+        if again && told {
+            let _ = cycle.re_place(victim, &how);
+        }
+        match undo {
+            true => cycle.rollback(savepoint).unwrap(),
+            false => cycle.accept(savepoint).unwrap(),
+        }
+    }
+}
+
 fn check(world: &World) {
     bounds::check(world);
     let now = world.scheduler.replica().cluster.now();
     for (id, promise) in &world.state.promises {
         let (_, element) = world.state.element(*id).unwrap();
-        assert!(element.state == JobState::Pending && element.eligible.is_some(), "job {id} does not wait");
+        let waits = element.state == JobState::Pending && element.eligible.is_some();
+        let eviction = world.state.attempts.get(id).and_then(|a| a.eviction());
+        let moves = promise.claim && eviction.is_some_and(|e| world.state.would_run_again(*id, e));
+        assert!(waits || moves, "job {id} does not wait");
         let kept = world.scheduler.replica().promises().get(*id).unwrap();
         assert_eq!(&kept.promise, promise, "the replica's promise differs");
         let up = |p: &AllocationPart| world.state.nodes.get(&p.node).unwrap().takes_jobs();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One run of indices: `first`, `first + step`, ... up to `last`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IndexRange {
     /// First index.
     pub first: u32,
@@ -22,7 +22,7 @@ impl IndexRange {
 }
 
 /// The indices of an array, ascending and without repeats, and how many may run at once.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ArraySpec {
     /// The runs, ascending, not overlapping.
     pub ranges: Vec<IndexRange>,

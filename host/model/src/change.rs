@@ -168,7 +168,7 @@ impl Changes {
             };
             array.throttle = (self.throttle > 0).then_some(self.throttle);
         }
-        let request = &mut changed.request;
+        let request = &mut *changed.request;
         let listed = u32::try_from(request.node_list.len()).unwrap_or(u32::MAX);
         if let Some(most) = request.nodes_max.filter(|most| *most < listed) {
             return Err(format!("the job names {listed} nodes and takes at most {most}; change both"));
@@ -211,12 +211,13 @@ mod tests {
     fn a_throttle_is_for_arrays() {
         let changes = Changes { fields: vec![Field::Throttle], values: job(), throttle: 3 };
         assert!(changes.apply(&job()).unwrap_err().contains("no array"));
-        let array = JobSpec { array: ArraySpec::parse("0-9%2").ok(), ..job() };
+        let mut array = job();
+        array.array = ArraySpec::parse("0-9%2").ok();
         let changed = changes.apply(&array).unwrap();
         assert_eq!(changed.array.as_ref().and_then(|a| a.throttle), Some(3));
         assert_eq!(Field::differing(&array, &changed), Some(vec![Field::Throttle]));
         let lifted = Changes { throttle: 0, ..changes }.apply(&changed).unwrap();
-        assert_eq!(lifted.array.and_then(|a| a.throttle), None);
+        assert_eq!(lifted.array.as_ref().and_then(|a| a.throttle), None);
     }
 
     #[test]

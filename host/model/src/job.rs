@@ -3,9 +3,11 @@
 use crate::array::ArraySpec;
 use crate::id::{JobId, Uid};
 use crate::request::Request;
+use crate::shared::Shared;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// What an attempt runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +22,7 @@ pub enum Payload {
 }
 
 /// What happens to an output file that is already there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OpenMode {
     /// It is emptied at the first attempt and appended to by later ones.
     #[default]
@@ -95,7 +97,7 @@ impl fmt::Display for Dependency {
 }
 
 /// Who a job runs as. Set by the controller from the connection, never from a request (law 9).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// User id.
     pub uid: Uid,
@@ -105,11 +107,10 @@ pub struct Owner {
     pub name: String,
 }
 
-/// A job as specified, small enough to stay in memory: script and environment are kept apart, by digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobSpec {
-    /// Name shown in lists.
-    pub name: String,
+/// What many jobs have in common: whose they are, where they run and write, what they wait for. Most users submit many
+/// jobs alike, and those share one allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobCommon {
     /// Who it runs as.
     pub owner: Owner,
     /// Queue by name; empty until admission fills it in.
@@ -120,8 +121,6 @@ pub struct JobSpec {
     pub qos: Option<String>,
     /// Free text.
     pub comment: Option<String>,
-    /// What it runs.
-    pub payload: Payload,
     /// Absolute path of the folder it runs in.
     pub work_dir: String,
     /// Where standard input comes from; `None`: `/dev/null`.
@@ -132,10 +131,6 @@ pub struct JobSpec {
     pub stderr: Option<String>,
     /// What happens to files that are already there.
     pub open_mode: OpenMode,
-    /// Longest run; `None` until admission fills it in.
-    pub time_limit: Option<Span>,
-    /// What it needs.
-    pub request: Request,
     /// Lowers (positive) or raises (negative) its priority; see [`crate::limits::NICE`].
     pub nice: i64,
     /// Submitted on hold.
@@ -161,35 +156,45 @@ pub struct JobSpec {
     pub words: Vec<(String, String)>,
 }
 
+/// A job as specified, small enough to stay in memory: script and environment are kept apart, by digest. What it has in
+/// common with others reads as its own: `spec.queue`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Name shown in lists.
+    pub name: String,
+    /// What it runs.
+    pub payload: Payload,
+    /// Longest run; `None` until admission fills it in.
+    pub time_limit: Option<Span>,
+    /// What it needs.
+    pub request: Shared<Request>,
+    /// The rest.
+    pub common: Shared<JobCommon>,
+}
+
+impl Deref for JobSpec {
+    type Target = JobCommon;
+
+    fn deref(&self) -> &JobCommon {
+        &self.common
+    }
+}
+
+impl DerefMut for JobSpec {
+    fn deref_mut(&mut self) -> &mut JobCommon {
+        &mut self.common
+    }
+}
+
 impl JobSpec {
     /// A job that runs `payload` with every other field at its default.
     pub fn new(name: &str, payload: Payload) -> Self {
         Self {
             name: name.to_owned(),
-            owner: Owner::default(),
-            queue: String::new(),
-            account: String::new(),
-            qos: None,
-            comment: None,
             payload,
-            work_dir: "/".into(),
-            stdin: None,
-            stdout: None,
-            stderr: None,
-            open_mode: OpenMode::default(),
             time_limit: None,
-            request: Request::default(),
-            nice: 0,
-            hold: false,
-            begin: None,
-            dependencies: Vec::new(),
-            dependency_any: false,
-            requeue: None,
-            array: None,
-            licences: Vec::new(),
-            reservation: None,
-            deadline: None,
-            words: Vec::new(),
+            request: Shared::default(),
+            common: JobCommon { work_dir: "/".into(), ..JobCommon::default() }.into(),
         }
     }
 

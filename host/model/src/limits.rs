@@ -68,6 +68,12 @@ pub const QUERY_ROWS: usize = 100_000;
 pub const PROMISES: usize = 100_000;
 /// How long a promise is kept beyond its time, in milliseconds: an hour, far above the grace of whoever holds it up.
 pub const PROMISE_LATE_MS: i64 = 3_600_000;
+/// How long a claim is kept beyond its time, and an attempt counted on that was told to end and did not, in milliseconds.
+pub const CLAIM_LATE_MS: i64 = 120_000;
+/// How long an attempt has to end when its policy did not say, in milliseconds: what agents give by themselves.
+pub const END_GRACE_MS: i64 = 30_000;
+/// The longest grace of an eviction in milliseconds: a day.
+pub const EVICTION_GRACE_MS: i64 = 86_400_000;
 /// Join tokens that are open at a time.
 pub const OPEN_TOKENS: usize = 100_000;
 /// Life of a join token in milliseconds: one day.

@@ -6,7 +6,7 @@ use crate::resource::{Amounts, ResourceId};
 use serde::{Deserialize, Serialize};
 
 /// How memory was asked for. All amounts in MiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MemRequest {
     /// Not said: admission fills it in.
     #[default]
@@ -18,7 +18,7 @@ pub enum MemRequest {
 }
 
 /// How GPUs were asked for. Counts are whole GPUs, but for [`GpuRequest::Share`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum GpuRequest {
     /// None.
     #[default]
@@ -34,7 +34,7 @@ pub enum GpuRequest {
 }
 
 /// What a job needs in order to run. One node and one task of one core where nothing is said.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Request {
     /// Fewest nodes, at least 1.
     pub nodes_min: u32,
@@ -70,7 +70,7 @@ pub struct Request {
 
 /// That all nodes of a job are to be below one domain of a level: a node with the feature `rack=r1` is in domain `r1` of
 /// level `rack`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Topology {
     /// The level, such as `rack`.
     pub level: String,

@@ -69,7 +69,7 @@ fn read(cluster: &mut Cluster) -> Result<Vec<Job>, Box<dyn std::error::Error>> {
             continue;
         }
         let request = Request { cpus_per_task: u32::try_from(processors)?, ..Request::default() };
-        let class = cluster.intern(&Need { request, queue_features: Vec::new() });
+        let class = cluster.intern(&Need { request: request.into(), queue_features: Vec::new() });
         jobs.push(Job { id: JobId(0), submit, run, limit: Span::seconds(estimate.max(run)), class });
     }
     jobs.sort_by_key(|job| job.submit);

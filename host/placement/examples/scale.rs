@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let class = |cluster: &mut Cluster, nodes_min, gpus| {
         let request =
             Request { nodes_min, cpus_per_task: 7 * gpus, gpus: GpuRequest::PerNode(gpus), ..Request::default() };
-        cluster.intern(&Need { request, queue_features: Vec::new() })
+        cluster.intern(&Need { request: request.into(), queue_features: Vec::new() })
     };
     let (two, six, gang) = (class(&mut cluster, 1, 2), class(&mut cluster, 1, 6), class(&mut cluster, 10, 8));
     timed("set_node", nodes, || {

@@ -37,19 +37,34 @@ impl Cluster {
         how: &Placing,
         work: &mut Work,
     ) -> Result<Slot, NoFit> {
+        self.start_between(class, (from, Timestamp::NEVER), limit, how, work)
+    }
+
+    /// The same, no later than at the second time: what holds on for longer is not waited for.
+    ///
+    /// # Errors
+    /// It does not fit by then, or as for [`Cluster::earliest_start`].
+    pub fn start_between(
+        &mut self,
+        class: ClassId,
+        (from, by): (Timestamp, Timestamp),
+        limit: Span,
+        how: &Placing,
+        work: &mut Work,
+    ) -> Result<Slot, NoFit> {
         work.take(1)?;
         let from = from.max(self.now);
-        match self.first_room(class, from, limit, how, work)? {
+        match self.first_room(class, (from, by), limit, how, work)? {
             Ok((start, allocation)) => Ok(Slot { start, allocation: Arc::new(allocation), duration: limit, class }),
             Err(lack) => Err(self.refusal(class, how, lack.room)),
         }
     }
 
-    /// The first time from `from` on with room enough, and where; or what there is at the last one.
+    /// The first time from `from` to `by` with room enough, and where; or what there is at the last one.
     fn first_room(
         &self,
         class: ClassId,
-        from: Timestamp,
+        (from, by): (Timestamp, Timestamp),
         limit: Span,
         how: &Placing,
         work: &mut Work,
@@ -71,7 +86,7 @@ impl Cluster {
             Candidates::These(nodes) => nodes.binary_search(id).is_ok(),
         };
         let mut changes = self.changes_after(from).peekable();
-        while let Some(at) = changes.peek().map(|(at, _)| *at) {
+        while let Some(at) = changes.peek().map(|(at, _)| *at).filter(|at| *at <= by) {
             let until = end_of(at, limit);
             let mut grown = false;
             while let Some((_, allocation)) = changes.next_if(|(next, _)| *next == at) {

@@ -16,7 +16,7 @@
 //! let capacity = Amounts::new().with(ResourceId::CPU, 4000);
 //! cluster.set_node(NodeId(0), NodeView { name: "n0".into(), capacity, up: true, ..NodeView::default() });
 //! let request = Request { cpus_per_task: 3, ..Request::default() };
-//! let class = cluster.intern(&Need { request, queue_features: Vec::new() });
+//! let class = cluster.intern(&Need { request: request.into(), queue_features: Vec::new() });
 //!
 //! let (now, limit, how, mut work) = (Timestamp(0), Span::minutes(1), Placing::default(), Work(1000));
 //! let mark = cluster.savepoint();

@@ -1,12 +1,13 @@
 //! What a job needs of nodes, and the number under which equal needs are known.
 
 use ephor_model::request::Request;
+use ephor_model::shared::Shared;
 
 /// What decides where a job can run. Equal needs make one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Need {
     /// What the job asks for.
-    pub request: Request,
+    pub request: Shared<Request>,
     /// Features that its queue demands of every node.
     pub queue_features: Vec<String>,
 }

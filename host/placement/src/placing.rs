@@ -20,4 +20,13 @@ pub struct Placing {
     pub require_level: Option<String>,
     /// The same if that can be.
     pub prefer_level: Option<String>,
+    /// Whether a job that does not fit now may wait for what is being released. Placement has no use for it.
+    pub may_claim: bool,
+}
+
+impl Placing {
+    /// Whether it leaves every node to choose from, in the order of the default.
+    pub fn is_anywhere(&self) -> bool {
+        Self { may_claim: false, ..self.clone() } == Self::default()
+    }
 }

@@ -116,7 +116,10 @@ impl Node {
     pub fn free_device(&self, device: u32, time: Timestamp) -> i64 {
         match self.taken.get(device as usize) {
             None | Some(0) => WHOLE_GPU,
-            Some(_) if self.runs(device) => WHOLE_GPU - self.held_at(device, time),
+            Some(_) if self.runs(device) => {
+                let running = self.members(device).filter(|s| matches!(s.holder, Holder::Job(_)) && time < s.until);
+                WHOLE_GPU - running.map(|s| i64::from(s.milli)).sum::<i64>()
+            }
             Some(_) => 0,
         }
     }

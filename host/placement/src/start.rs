@@ -112,6 +112,24 @@ impl Cluster {
         true
     }
 
+    /// A running job is to end at another time, as far as the plan in the making goes. One that is not known is ignored.
+    pub fn retime(&mut self, job: JobId, until: Timestamp) {
+        let Some(before) = self.expected_end(job) else { return };
+        self.undo.push(Change::Retimed(job, before));
+        self.extend(job, until);
+    }
+
+    /// Whether nodes that are up have that free now, as far as amounts go: single devices may be in the way yet.
+    pub fn holds_now(&self, allocation: &Allocation) -> bool {
+        allocation.parts.iter().all(|part| {
+            let Some(node) = self.nodes.get(part.node.0 as usize).filter(|n| n.is_up()) else { return false };
+            let asked = self.shapes[node.shape.0 as usize].level_of(part);
+            let free = node.profile.at(self.now);
+            let shared = part.share().is_some();
+            asked.iter().zip(free).all(|(asked, free)| *asked <= 0 || asked <= free || shared)
+        })
+    }
+
     /// Whether everything that a slot takes is still free for its whole time, and its nodes are up.
     pub fn is_free(&self, slot: &Slot) -> bool {
         let until = end_of(slot.start, slot.duration);

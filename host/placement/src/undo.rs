@@ -3,6 +3,7 @@
 use crate::cluster::Cluster;
 use crate::start::{Reservation, ReservationId};
 use ephor_model::id::JobId;
+use ephor_model::time::Timestamp;
 
 /// A savepoint. Valid until the cluster is taken back to an earlier one or the undo log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +13,8 @@ pub struct Mark(pub u32);
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Started(JobId),
+    /// A running job was counted on to end then.
+    Retimed(JobId, Timestamp),
     Reserved(ReservationId),
     Lifted(ReservationId, Reservation),
 }
@@ -33,6 +36,7 @@ impl Cluster {
                         self.remove_running(job);
                     }
                 }
+                Some(Change::Retimed(job, until)) => self.extend(job, until),
                 Some(Change::Reserved(id)) => {
                     self.remove_reservation(id);
                     // A promise that became a fact since keeps its number.

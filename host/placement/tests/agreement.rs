@@ -40,8 +40,15 @@ impl Both {
     fn check(&mut self, event: &Event) -> Result<(), TestCaseError> {
         match event {
             Event::Start { class, limit, how } => self.start(*class, *limit, how)?,
-            Event::Earliest { class, later, limit, how, reserve } => {
-                self.earliest(*class, *later, *limit, how, *reserve)?
+            Event::Earliest { class, later, by, limit, how, reserve } => {
+                self.earliest(*class, (*later, *by), *limit, how, *reserve)?
+            }
+            Event::Retime(pick, later) => {
+                if let Some(job) = nth(self.twin.running.keys(), *pick) {
+                    let until = self.twin.now + later;
+                    self.twin.running.get_mut(&job).expect("a key of it").1 = until;
+                    self.cluster.retime(job, Timestamp(until));
+                }
             }
             Event::Lift(pick) => {
                 if let Some(id) = nth(self.twin.reservations.keys(), *pick) {
@@ -103,16 +110,22 @@ impl Both {
     fn earliest(
         &mut self,
         class: usize,
-        later: i64,
+        (later, by): (i64, Option<i64>),
         limit: Span,
         how: &Placing,
         reserve: bool,
     ) -> Result<(), TestCaseError> {
         let (class, need) = self.needs[class % self.needs.len()].clone();
         let from = self.twin.now + later;
-        let expected = self.twin.earliest(&need, from, limit, how);
+        let by = by.map(|by| from.max(self.twin.now) + by);
+        let in_time = |(start, _): &(i64, Choice)| by.is_none_or(|by| *start <= by);
+        let expected = self.twin.earliest(&need, from, limit, how).filter(in_time);
         let before = format!("{:?}", self.cluster);
-        let found = self.cluster.earliest_start(class, Timestamp(from), limit, how, &mut Work(100_000));
+        let work = &mut Work(100_000);
+        let found = match by {
+            None => self.cluster.earliest_start(class, Timestamp(from), limit, how, work),
+            Some(by) => self.cluster.start_between(class, (Timestamp(from), Timestamp(by)), limit, how, work),
+        };
         prop_assert_eq!(format!("{:?}", self.cluster), before);
         match (&found, &expected) {
             (Ok(slot), Some((start, choice))) => {

@@ -52,10 +52,19 @@ impl Audit {
                     self.books.running.insert(job, (allocation.as_ref().clone(), until));
                 }
             }
-            Event::Earliest { class, later, limit, how, reserve } => {
+            Event::Retime(pick, later) if !self.books.running.is_empty() => {
+                // Nobody is told to go on for longer: that could meet a reservation.
+                let jobs: Vec<JobId> = self.books.running.keys().copied().collect();
+                let job = jobs[pick % jobs.len()];
+                let until = &mut self.books.running.get_mut(&job).expect("a key of it").1;
+                *until = (*until).min(self.now + later.max(&1));
+                self.cluster.retime(job, Timestamp(*until));
+            }
+            Event::Earliest { class, later, by, limit, how, reserve } => {
                 let (class, need) = self.needs[class % self.needs.len()].clone();
                 let (from, work) = (Timestamp(self.now + later), &mut Work(100_000));
-                if let Ok(slot) = self.cluster.earliest_start(class, from, *limit, how, work)
+                let by = by.map_or(Timestamp::NEVER, |by| Timestamp(self.now + later + by));
+                if let Ok(slot) = self.cluster.start_between(class, (from, by), *limit, how, work)
                     && *reserve
                 {
                     answers(&need, &self.nodes, &slot.allocation)?;

@@ -31,7 +31,7 @@ fn cluster(nodes: &[(i64, &[&str])]) -> Cluster {
 }
 
 fn class(cluster: &mut Cluster, request: Request) -> ClassId {
-    cluster.intern(&Need { request, queue_features: Vec::new() })
+    cluster.intern(&Need { request: request.into(), queue_features: Vec::new() })
 }
 
 fn start(cluster: &mut Cluster, job: u64, request: Request, limit: Span) -> Result<Arc<Allocation>, NoFit> {
@@ -387,6 +387,16 @@ fn a_slot_that_begins_now_is_started_as_it_was_found_and_taken_back_exactly() {
     assert_eq!(c.free(NodeId(1)).unwrap().get(ResourceId::GPU), 0);
     c.rollback(mark);
     assert_eq!(format!("{c:?}"), before);
+}
+
+#[test]
+fn what_is_promised_of_a_shared_device_is_not_held_by_anybody() {
+    // A promise whose time had come before its room was released was counted as running on the device.
+    let mut c = cluster(&[(16, &["h"])]);
+    let share = |milli| Request { gpus: GpuRequest::Share(milli), ..Request::default() };
+    let running = start(&mut c, 1, share(200), HOUR).unwrap();
+    c.promise(&running, NOW, Timestamp(NOW.0 + 10));
+    assert_eq!(c.free_devices(NodeId(0)), [800]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl World {
     fn submit(&mut self, minutes: i64, request: Request) -> JobId {
         let mut spec = draft().spec;
         spec.time_limit = Some(Span::minutes(minutes));
-        spec.request = request;
+        spec.request = request.into();
         let (script, environment) = (Some(Digest::default()), Digest::default());
         match self.run(Command::Submit { spec: Arc::new(spec), script, environment, known_ends: Vec::new() }) {
             Reply::Job(id) => id,

@@ -3,8 +3,8 @@
 use crate::limits::{licences_from_wire, licences_to_wire};
 use crate::v1;
 use ephor_model::{
-    Amounts, ArraySpec, Blobs, Constraint, Dependency, DependencyKind, Draft, GpuRequest, JobId, JobSpec, MemRequest,
-    OpenMode, Payload, Request, ResourceId, Span, Timestamp, Topology, limits,
+    Amounts, ArraySpec, Blobs, Constraint, Dependency, DependencyKind, Draft, GpuRequest, JobCommon, JobId, JobSpec,
+    MemRequest, OpenMode, Owner, Payload, Request, ResourceId, Span, Timestamp, Topology, limits,
 };
 
 /// A message whose content is not a job, with what would be.
@@ -292,7 +292,8 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
     let array = w.array.as_deref().map(ArraySpec::parse).transpose().map_err(|e| Malformed(e.to_string()))?;
     let request = request_from_wire(w.request.unwrap_or_default())?;
     request_texts(&request)?;
-    let spec = JobSpec {
+    let common = JobCommon {
+        owner: Owner::default(),
         queue: w.queue,
         account: w.account,
         qos: w.qos,
@@ -302,8 +303,6 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         stdout: w.stdout,
         stderr: w.stderr,
         open_mode: if w.append { OpenMode::Append } else { OpenMode::Truncate },
-        time_limit: w.time_limit.map(Span),
-        request,
         nice: w.nice,
         hold: w.hold,
         begin: w.begin.map(Timestamp),
@@ -315,6 +314,11 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         words: words_from_wire(w.words)?,
         reservation: w.reservation,
         deadline: w.deadline.map(Timestamp),
+    };
+    let spec = JobSpec {
+        time_limit: w.time_limit.map(Span),
+        request: request.into(),
+        common: common.into(),
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })

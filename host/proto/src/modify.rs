@@ -5,7 +5,7 @@ use crate::convert::{
     request_to_wire, text,
 };
 use crate::v1;
-use ephor_model::{Changes, Field, JobSpec, Payload, Span, Timestamp, limits};
+use ephor_model::{Changes, Field, JobCommon, JobSpec, Payload, Span, Timestamp, limits};
 
 /// Writes changes: names of fields, and their values.
 pub fn changes_to_wire(changes: &Changes) -> (Vec<String>, v1::JobValues) {
@@ -54,19 +54,24 @@ pub fn changes_from_wire(names: &[String], w: v1::JobValues) -> Result<Changes, 
     numbers(w.nice, w.time_limit)?;
     let request = request_from_wire(w.request.unwrap_or_default())?;
     request_texts(&request)?;
-    let values = JobSpec {
+    let common = JobCommon {
         queue: w.queue,
         account: w.account,
         qos: w.qos,
         comment: w.comment,
-        time_limit: w.time_limit.map(Span),
+        work_dir: "/".into(),
         nice: w.nice,
         begin: w.begin.map(Timestamp),
         deadline: w.deadline.map(Timestamp),
         dependencies: dependencies_from_wire(&w.dependencies)?,
         dependency_any: w.dependency_any,
         requeue: w.requeue,
-        request,
+        ..JobCommon::default()
+    };
+    let values = JobSpec {
+        time_limit: w.time_limit.map(Span),
+        request: request.into(),
+        common: common.into(),
         ..JobSpec::new("", Payload::Argv(Vec::new()))
     };
     Ok(Changes { fields, values, throttle: w.throttle })

@@ -75,7 +75,10 @@ impl Auditor {
         match &stamped.event {
             Event::Submitted { job } => self.submitted(at, job),
             Event::Started { key, allocation, .. } => self.started(at, *key, allocation),
-            Event::Began { key } | Event::EndOrdered { key, .. } | Event::LostSet { key, .. } => {
+            Event::Began { key }
+            | Event::EndOrdered { key, .. }
+            | Event::Evicted { key, .. }
+            | Event::LostSet { key, .. } => {
                 self.must_live(at, *key);
             }
             Event::Ended { key, .. } => self.ended(at, *key),

@@ -7,18 +7,22 @@ use crate::cluster::SimCluster;
 use crate::policies::Policies;
 use crate::timeline::{Happening, Timeline};
 use crate::workload::{DEFAULT_NAME, Workload};
-use ephor_core::command::{Group, NodeReport, Objects, RefusalKind, Start};
+use ephor_core::command::{Action, Actor, Group, NodeReport, Objects, RefusalKind, Start};
 use ephor_core::cycle::Note;
 use ephor_core::decide::{Batch, execute};
 use ephor_core::roles::Fault;
 use ephor_core::scheduler::Scheduler;
 use ephor_core::{Command, Event, Refusal, Reply, Stamped, State};
 use ephor_model::{
-    Account, Allocation, AllocationPart, AttemptKey, Digest, Exit, JobId, NodeSpec, Queue, Span, Timestamp, Usage,
+    Account, Allocation, AllocationPart, AttemptKey, Digest, Exit, JobId, JobState, NodeSpec, Queue, Span, Timestamp,
+    Usage, limits,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// When nobody counts any more on an attempt that was told to end at the beginning.
+const STUCK_BY: Timestamp = Timestamp(limits::END_GRACE_MS + limits::CLAIM_LATE_MS);
 
 /// Looks on while a simulation runs.
 pub trait Observer {
@@ -67,6 +71,8 @@ pub struct Outcome {
     pub out_of_budget: u64,
     /// Groups of plans that the core did not take.
     pub groups_dropped: u64,
+    /// Attempts that had to give way.
+    pub evictions: u64,
     /// The state at the end.
     pub state: State,
 }
@@ -141,6 +147,8 @@ pub struct Running {
     pub job: usize,
     /// What it holds, by the name of the node; the number of the node is found by that.
     pub parts: Vec<(String, AllocationPart)>,
+    /// It was told to end long ago, and does not.
+    pub stuck: bool,
 }
 
 /// Where a small cluster came to rest.
@@ -176,11 +184,19 @@ pub fn settle(
         sim.submit(now, index)?;
     }
     running.iter().try_for_each(|job| sim.place_at(now, job))?;
+    for job in running.iter().filter(|job| job.stuck) {
+        let (job, action) = (JobId(job.job as u64 + 1), Action::Requeue);
+        let by = Actor { name: "simulated".into(), operator: true };
+        sim.execute(now, Command::Act { action, job, whole: false, by }, || format!("the end of job {job}"))?;
+        now = STUCK_BY;
+    }
     sim.publish();
     let (mut calm, mut cycles) = (0, 0);
     while calm < quiet && cycles < most {
         now = now + Span::seconds(1);
         let before = sim.holds();
+        sim.release(now)?;
+        sim.publish();
         sim.scheduler.wake();
         sim.cycle(now, policies)?;
         cycles += 1;
@@ -228,6 +244,7 @@ impl<'a> Sim<'a> {
                 decisions: Vec::new(),
                 out_of_budget: 0,
                 groups_dropped: 0,
+                evictions: 0,
                 state,
             },
         }
@@ -302,11 +319,30 @@ impl<'a> Sim<'a> {
     }
 
     fn complete(&mut self, at: Timestamp, key: AttemptKey) -> Result<(), SimError> {
+        // One that gave way ended before its time.
+        if self.outcome.state.attempts.get(&key.job).is_none_or(|attempt| attempt.key != key) {
+            return Ok(());
+        }
         let cause = self.workload.jobs[self.place(key.job)].ends;
         let usage = Usage::default();
         let report = NodeReport::Ended { key, exit: Exit::default(), cause, message: String::new(), usage };
         self.execute(at, Command::NodeReport(report), || format!("the end of attempt {key}"))?;
-        self.ended += 1;
+        match self.outcome.state.element(key.job) {
+            Some((_, element)) if element.state == JobState::Pending => self.waiting += 1,
+            _ => self.ended += 1,
+        }
+        Ok(())
+    }
+
+    /// Ends those whose grace is over by now, where nothing ends by itself.
+    fn release(&mut self, now: Timestamp) -> Result<(), SimError> {
+        while let Some(at) = self.timeline.next_time().filter(|at| *at <= now) {
+            while let Some(happening) = self.timeline.take(at) {
+                if let Happening::Completion(key) = happening {
+                    self.complete(now, key)?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -328,9 +364,20 @@ impl<'a> Sim<'a> {
             self.scheduler.committed(taken);
         }
         self.notes = plan.notes;
+        self.end_evicted(now);
         self.begin_started(now)?;
         self.publish();
         Ok(())
+    }
+
+    /// Those who give way use the whole of their grace.
+    fn end_evicted(&mut self, now: Timestamp) {
+        for stamped in &self.batch.events {
+            if let Event::Evicted { key, eviction } = &stamped.event {
+                self.outcome.evictions += 1;
+                self.timeline.put(now + Span(eviction.grace.0.max(1)), Happening::Completion(*key));
+            }
+        }
     }
 
     fn begin_started(&mut self, now: Timestamp) -> Result<(), SimError> {

@@ -63,6 +63,8 @@ pub struct Report {
     pub cycles_out_of_budget: u64,
     /// Groups of plans that the core refused; 0 unless something is wrong.
     pub groups_dropped: u64,
+    /// Attempts that had to give way.
+    pub evictions: u64,
     /// How long cycles took.
     pub decision_ms: Decisions,
     /// How full a cluster became that was filled.
@@ -160,6 +162,7 @@ impl Report {
             cycles: outcome.cycles,
             cycles_out_of_budget: outcome.out_of_budget,
             groups_dropped: outcome.groups_dropped,
+            evictions: outcome.evictions,
             decision_ms: Decisions::of(&outcome.decisions),
             fill: heading.fill,
             prepare_s: heading.prepare_s,
@@ -187,6 +190,7 @@ impl Report {
             ("Never started", self.never_started, "left waiting by the policy"),
             ("Out of budget", self.cycles_out_of_budget, "cycles whose work units ended early"),
             ("Groups dropped", self.groups_dropped, "refused by the core"),
+            ("Evictions", self.evictions, "attempts that gave way to others"),
         ];
         fields
             .extend(odd.into_iter().filter(|(_, n, _)| *n > 0).map(|(name, n, what)| (name, format!("{n} ({what})"))));

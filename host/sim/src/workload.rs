@@ -308,7 +308,7 @@ fn payload() -> Payload {
 fn spec(name: &str, queue: &str, request: Request) -> JobSpec {
     let mut spec = JobSpec::new(name, payload());
     (spec.queue, spec.account) = (queue.to_owned(), DEFAULT_NAME.into());
-    spec.request = request;
+    spec.request = request.into();
     spec
 }
 

@@ -1,10 +1,12 @@
-//! The configuration: how many promises, and how far to look.
+//! The configuration: how many promises, how far to look, and who gives way.
 
 use serde::Deserialize;
 use serde::de::Error as _;
 
 /// Most jobs that a host hands out at once.
 const LARGEST_WINDOW: u32 = 10_000;
+/// Longest grace that a host gives: a day.
+const LONGEST_GRACE_S: u32 = 86_400;
 
 /// What a site may set.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -21,6 +23,41 @@ pub struct Config {
     pub max_jobs_per_user: u32,
     /// Most jobs of one queue that a cycle looks at; 0: no bound.
     pub max_jobs_per_queue: u32,
+    /// Who may make running jobs give way.
+    pub preempt: Preempt,
+    /// What becomes of those who give way, and so who may have to.
+    pub preempt_mode: PreemptMode,
+    /// How long they have to end, in seconds.
+    #[serde(deserialize_with = "grace")]
+    pub preempt_grace_s: u32,
+    /// How long a job runs at the least before it may have to give way, in seconds.
+    pub preempt_after_s: u32,
+}
+
+/// Who may make running jobs give way.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preempt {
+    /// Nobody.
+    #[default]
+    Never,
+    /// A job in a queue of higher priority, those in queues of lower priority.
+    Queue,
+    /// A job with a QOS of higher priority, those of lower priority or without one.
+    Qos,
+}
+
+/// What becomes of jobs that give way.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum PreemptMode {
+    /// They wait again. Jobs that may not run twice are spared.
+    #[default]
+    Requeue,
+    /// They wait again, those that may not run twice are cancelled.
+    RequeueOrCancel,
+    /// They are cancelled.
+    Cancel,
 }
 
 impl Default for Config {
@@ -31,6 +68,10 @@ impl Default for Config {
             max_tested: 0,
             max_jobs_per_user: 0,
             max_jobs_per_queue: 0,
+            preempt: Preempt::Never,
+            preempt_mode: PreemptMode::Requeue,
+            preempt_grace_s: 30,
+            preempt_after_s: 0,
         }
     }
 }
@@ -75,6 +116,15 @@ fn window<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     }
 }
 
+fn grace<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let n = u32::deserialize(from)?;
+    if n <= LONGEST_GRACE_S {
+        Ok(n)
+    } else {
+        Err(D::Error::custom(format!("preempt_grace_s must be 0 to {LONGEST_GRACE_S}, not {n}")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +148,8 @@ mod tests {
         assert!(parse(r#"{"reservations": 0}"#).unwrap_err().contains("at least 1"));
         assert!(parse(r#"{"reservations": "some"}"#).unwrap_err().contains("\"all\""));
         assert!(parse(r#"{"window": 10001}"#).unwrap_err().contains("1 to 10000"));
+        assert!(parse(r#"{"preempt_grace_s": 86401}"#).unwrap_err().contains("0 to 86400"));
+        assert!(parse(r#"{"preempt": "all"}"#).unwrap_err().contains("queue"));
         assert!(parse(r#"{"windows": 1}"#).unwrap_err().contains("windows"));
     }
 

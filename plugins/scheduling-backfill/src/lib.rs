@@ -4,10 +4,12 @@
 //! capacity for it is kept free; then every job behind it, in order, starts if it delays no promise. With
 //! `reservations` a site gives more jobs such a promise, worked out anew in each cycle; with `"all"` every job is
 //! promised a start that lasts (conservative backfill). A job that can never run is passed over with a note for its
-//! user, and one that waits for a limit or a licence without a promise.
+//! user, and one that waits for a limit or a licence without a promise. Where the site wants it, jobs of higher queues or
+//! QOS make lower ones give way.
 
 mod config;
 mod conservative;
+mod preempt;
 mod quota;
 
 use ephor_sdk::Row;
@@ -15,7 +17,7 @@ use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Refusal, Scheduling, Sc
 
 use quota::Quota;
 
-pub use config::{Config, Reservations};
+pub use config::{Config, Preempt, PreemptMode, Reservations};
 
 /// Jobs that the first window asks for. Most cycles of a short queue end within it.
 const FIRST_WINDOW: u32 = 64;
@@ -31,6 +33,10 @@ impl Scheduling for Backfill {
     type Config = Config;
 
     fn schedule<C: Cycle>(cycle: &C, config: &Config) {
+        // Before anything is promised: who makes others give way has a start, and needs no promise.
+        if preempt::pass(cycle, config).is_none() {
+            return;
+        }
         let Reservations::PerCycle(promises) = config.reservations else {
             conservative::pass(cycle, config);
             return;

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::bindings::scheduling::ephor::scheduling::cycles as wit;
-pub use wit::{Cause, Keep, Outcome, Part, Refusal, Scope, StopRule};
+pub use wit::{Afterwards, Cause, Keep, Outcome, Part, Refusal, Scope, StopRule};
 
 use crate::{Duration, ResourceId, Row, Timestamp};
 
@@ -48,11 +48,8 @@ pub trait Placing {
     /// # Errors
     /// A row is out of range, or this host does not have the operation.
     fn only_devices(&self, devices: &[(Row, u32)]) -> Result<(), Refusal>;
-    /// Whether capacity that is being released may be claimed. (draft: not yet)
-    ///
-    /// # Errors
-    /// This host does not have the operation.
-    fn may_claim(&self, yes: bool) -> Result<(), Refusal>;
+    /// Whether `try_start` and `start_in_order` may claim what is being released.
+    fn may_claim(&self, yes: bool);
 }
 
 /// Where and when a job could run.
@@ -110,14 +107,16 @@ pub trait Cycle {
     fn start_or_reserve(&self, jobs: &[Row], how: &Self::Placing, keep: Keep, anew: bool) -> Vec<Outcome>;
     /// Give a reservation up.
     fn lift(&self, reservation: u32) -> Result<(), Refusal>;
-    /// Make a running attempt give way after a grace; `tasks`: members to take, 0: all. (draft: not yet)
-    fn evict(&self, attempt: Row, part: Option<Part>, tasks: u32, grace: Duration, why: &str) -> Result<(), Refusal>;
-    /// Place an evicted attempt again in the same group. (draft: not yet)
-    fn re_place(&self, attempt: Row, part: Option<Part>, how: &Self::Placing) -> Result<Outcome, Refusal>;
+    /// Make a running attempt give way after a grace, and tell its user why.
+    fn evict(&self, attempt: Row, grace: Duration, then: Afterwards, why: &str) -> Result<(), Refusal>;
+    /// Let the job of an attempt that this cycle evicted claim its next start.
+    fn re_place(&self, attempt: Row, how: &Self::Placing) -> Result<Outcome, Refusal>;
     /// Leave a job out of this cycle, and tell its user why.
     fn hold(&self, job: Row, why: &str) -> Result<(), Refusal>;
     /// Say more about why a job waits.
     fn note(&self, job: Row, why: &str) -> Result<(), Refusal>;
+    /// Say something about the rows of a table in numbers, for people.
+    fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal>;
     /// Open a savepoint. They nest.
     fn savepoint(&self) -> u32;
     /// Undo everything since that savepoint, exactly, and close it and those inside it.
@@ -164,8 +163,8 @@ impl Placing for wit::Placing {
     fn only_devices(&self, devices: &[(Row, u32)]) -> Result<(), Refusal> {
         self.only_devices(devices)
     }
-    fn may_claim(&self, yes: bool) -> Result<(), Refusal> {
-        self.may_claim(yes)
+    fn may_claim(&self, yes: bool) {
+        self.may_claim(yes);
     }
 }
 
@@ -233,11 +232,14 @@ impl Cycle for wit::Cycle {
     fn lift(&self, reservation: u32) -> Result<(), Refusal> {
         self.lift(reservation)
     }
-    fn evict(&self, attempt: Row, part: Option<Part>, tasks: u32, grace: Duration, why: &str) -> Result<(), Refusal> {
-        self.evict(attempt, part, tasks, grace, why)
+    fn evict(&self, attempt: Row, grace: Duration, then: Afterwards, why: &str) -> Result<(), Refusal> {
+        self.evict(attempt, grace, then, why)
     }
-    fn re_place(&self, attempt: Row, part: Option<Part>, how: &Self::Placing) -> Result<Outcome, Refusal> {
-        self.re_place(attempt, part, how)
+    fn re_place(&self, attempt: Row, how: &Self::Placing) -> Result<Outcome, Refusal> {
+        self.re_place(attempt, how)
+    }
+    fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal> {
+        self.report(table, name, rows, values)
     }
     fn hold(&self, job: Row, why: &str) -> Result<(), Refusal> {
         self.hold(job, why)

@@ -9,7 +9,7 @@ use crate::scheduling::{JobExplanation, PolicySource};
 use ephor_core::records::JobEntry;
 use ephor_core::replica::{priority_row, totals};
 use ephor_core::roles::{Permission, PriorityBatch, Target};
-use ephor_core::{AttemptPhase, Element, State};
+use ephor_core::{Element, State};
 use ephor_model::submit::hostlist;
 use ephor_model::{Hold, JobId, JobState, Span, Timestamp};
 use ephor_proto::v1;
@@ -114,7 +114,10 @@ fn past(state: &State, id: JobId, element: &Element) -> Vec<String> {
     if let Some(attempt) = state.attempts.get(&id) {
         let nodes: Vec<String> = attempt.allocation.parts.iter().map(|p| state.node_name(p.node)).collect();
         lines.push(format!("it holds {} since {} UTC", nodes.join(", "), attempt.started.to_iso(Span(0))));
-        if matches!(attempt.phase, AttemptPhase::Ending { .. }) {
+        if let Some(eviction) = attempt.eviction() {
+            lines.push(format!("it gives way: {}", eviction.why));
+        }
+        if attempt.told_to_end().is_some() {
             lines.push("its end was ordered; its node has not confirmed it yet".into());
         }
         if attempt.lost {

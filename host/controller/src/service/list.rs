@@ -214,7 +214,7 @@ impl<'a> Lister<'a> {
 
     /// The rows of a job: one for each element that something happened to, one for the rest of an array.
     fn entry(&mut self, entry: &JobEntry) {
-        let mut rests: Vec<(&Arc<Element>, Vec<u32>)> = Vec::new();
+        let mut rests: Vec<(&Element, Vec<u32>)> = Vec::new();
         let mut rows = Vec::new();
         let source = self.source();
         for (ordinal, element) in entry.elements.iter().enumerate() {
@@ -224,7 +224,7 @@ impl<'a> Lister<'a> {
             let untouched =
                 entry.job.spec.array.is_some() && element.state == JobState::Pending && element.attempts == 0;
             if untouched {
-                let same = |(first, _): &(&Arc<Element>, Vec<u32>)| Arc::ptr_eq(first, element) || *first == element;
+                let same = |(first, _): &(&Element, Vec<u32>)| std::ptr::eq(*first, element) || *first == element;
                 match rests.iter().position(same) {
                     Some(at) => rests[at].1.push(ordinal as u32),
                     None if rests.len() < RESTS => rests.push((element, vec![ordinal as u32])),

@@ -3,19 +3,24 @@
 //! The operations are those of `wit/scheduling`; their meaning stands there. A cycle works on the scheduler's own
 //! [`Replica`] and takes everything back at its end: starts become facts only through the events of an accepted plan.
 
+mod claims;
 mod devices;
 mod inside;
 mod plan;
 mod pools;
 mod promises;
 mod refusals;
+mod reports;
 mod savepoints;
 mod tables;
 mod types;
 
+pub use claims::Afterwards;
 pub use plan::{Note, Plan};
+pub use reports::Reports;
 pub use types::{Cause, CycleRefusal, CycleSlot, Keep, Outcome, Part, Scope, StopRule};
 
+use crate::eviction::Eviction;
 use crate::pools::Book;
 use crate::replica::{Kind, Rank, Replica};
 use crate::state::State;
@@ -61,6 +66,10 @@ pub struct Cycle {
     gone: BTreeSet<JobId>,
     planned: Vec<Planned>,
     started_of: BTreeMap<JobId, u32>,
+    /// Who was told by this cycle to give way, and when what they hold comes free.
+    evicted: OrdMap<JobId, (Timestamp, Arc<Eviction>)>,
+    /// What the policy said of rows in numbers, by table, name and what the row stands for.
+    reports: Reports,
     /// By number, as the policy knows them.
     reservations: Vector<Numbered>,
     /// Numbers of the promises that have one.
@@ -128,6 +137,8 @@ impl Cycle {
             gone: BTreeSet::new(),
             planned: Vec::new(),
             started_of: BTreeMap::new(),
+            evicted: OrdMap::new(),
+            reports: Reports::default(),
             reservations: Vector::new(),
             numbers: OrdMap::new(),
             listed: false,
@@ -143,6 +154,7 @@ impl Cycle {
             set_aside,
         });
         cycle.lift_stale();
+        cycle.honour_claims();
         cycle
     }
 
@@ -322,18 +334,21 @@ impl Cycle {
             self.below_throttle(array, most, 0)?;
         }
         // Before any look at nodes, and never remembered for the class: others of it may have other pools.
-        self.pools_with_room(job)?;
+        if let Err(full) = self.pools_with_room(job) {
+            return self.claim_or(&wanted, how, full);
+        }
         if let Some(no) = inside {
             let allocation = self.start_inside(job, no, class, limit, how)?;
             self.note_start(&wanted, allocation);
             return Ok(Outcome::Started);
         }
-        let anywhere = *how == Placing::default();
+        let anywhere = how.is_anywhere();
         let mark = self.replica.cluster.savepoint();
         let own = self.lift_own(job);
         let known = self.replica.parked(class).or_else(|| self.refused.get(class, limit).filter(|_| anywhere));
         if let Some(why) = known.filter(|_| !own) {
-            return Err(CycleRefusal::NotNow(why.clone()));
+            let why = why.clone();
+            return self.claim_or(&wanted, how, CycleRefusal::NotNow(why));
         }
         match self.replica.cluster.try_start(job, class, self.now, limit, how, &mut self.work) {
             Ok(allocation) => {
@@ -347,6 +362,10 @@ impl Cycle {
                 self.note_start(&wanted, allocation);
                 Ok(Outcome::Started)
             }
+            Err(NoFit::NotNow(why)) if own => {
+                self.replica.cluster.rollback(mark);
+                self.claim_or(&wanted, how, CycleRefusal::NotNow(why))
+            }
             Err(no_fit) if own => {
                 self.replica.cluster.rollback(mark);
                 Err(no_fit.into())
@@ -356,7 +375,7 @@ impl Cycle {
                     self.refused.insert(class, limit, why.clone());
                     self.park(class, &why)?;
                 }
-                Err(CycleRefusal::NotNow(why))
+                self.claim_or(&wanted, how, CycleRefusal::NotNow(why))
             }
             Err(no_fit) => Err(no_fit.into()),
         }
@@ -409,22 +428,6 @@ impl Cycle {
         let from = from.max(self.now);
         let slot = self.replica.cluster.earliest_start(class, from, limit, how, &mut self.work)?;
         Ok(CycleSlot { job, slot })
-    }
-
-    /// Makes a running attempt give way.
-    ///
-    /// # Errors
-    /// Not there yet.
-    pub fn evict(&mut self, _: u32, _: Option<Part>, _: u32, _: Span, _: &str) -> Result<(), CycleRefusal> {
-        Err(not_yet("eviction"))
-    }
-
-    /// Moves an evicted attempt.
-    ///
-    /// # Errors
-    /// Not there yet.
-    pub fn re_place(&mut self, _: u32, _: Option<Part>, _: &Placing) -> Result<Outcome, CycleRefusal> {
-        Err(not_yet("moving an attempt"))
     }
 
     /// Leaves a job out of this cycle, with a text for its user.
@@ -548,7 +551,8 @@ fn not_yet(what: &str) -> CycleRefusal {
     CycleRefusal::Other(format!("not yet: {what}"))
 }
 
-fn summarise(mut causes: Vec<Cause>) -> Vec<Cause> {
+/// Causes as a cycle has them: each once where it stands several times in a row, and at most [`CAUSES`].
+pub(crate) fn summarise(mut causes: Vec<Cause>) -> Vec<Cause> {
     causes.dedup();
     if causes.len() > CAUSES {
         causes.truncate(CAUSES - 1);

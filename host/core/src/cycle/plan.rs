@@ -1,9 +1,10 @@
 //! What a cycle leaves behind: groups to commit, and what it learned about those that wait.
 
-use super::Cycle;
+use super::{Cycle, Reports};
 use crate::command::{Group, Kept, Start};
+use crate::eviction::Eviction;
 use crate::promise::LiftCause;
-use ephor_model::{Allocation, JobId, ReasonCode, Timestamp};
+use ephor_model::{Allocation, AttemptKey, JobId, ReasonCode, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Notes by job.
     pub notes: BTreeMap<JobId, Note>,
+    /// What the policy said in numbers.
+    pub reports: Reports,
     /// Whether the work units ended before the policy did.
     pub out_of_budget: bool,
 }
@@ -43,7 +46,10 @@ pub(super) struct Planned {
 pub(super) enum Change {
     Start(Arc<Allocation>),
     Keep(Timestamp, Arc<Allocation>),
+    /// The same as a claim.
+    Claim(Timestamp, Arc<Allocation>),
     Lift(LiftCause),
+    Evict(AttemptKey, Arc<Eviction>),
 }
 
 impl Cycle {
@@ -58,7 +64,7 @@ impl Cycle {
         let of_job = |planned: &&Planned| planned.job == job;
         match &self.planned.iter().rev().find(of_job)?.what {
             Change::Start(allocation) => Some(allocation),
-            Change::Keep(..) | Change::Lift(_) => None,
+            _ => None,
         }
     }
 
@@ -69,24 +75,36 @@ impl Cycle {
         }
         self.planned.clear();
         let notes = std::mem::take(&mut self.notes);
-        Plan { groups, notes, out_of_budget: self.work.0 == 0 }
+        let reports = std::mem::take(&mut self.reports);
+        Plan { groups, notes, reports, out_of_budget: self.work.0 == 0 }
     }
 }
 
-/// Of several changes to one job the last one stands.
+/// Of several changes to one job the last one stands; that an attempt gives way stands beside what its job gets.
 fn group(changes: &[Planned]) -> Group {
-    let last: BTreeMap<JobId, usize> = changes.iter().enumerate().map(|(at, change)| (change.job, at)).collect();
+    let of_jobs = changes.iter().enumerate().filter(|(_, change)| !matches!(change.what, Change::Evict(..)));
+    let last: BTreeMap<JobId, usize> = of_jobs.map(|(at, change)| (change.job, at)).collect();
     let mut group = Group::default();
     for (at, Planned { job, what, .. }) in changes.iter().enumerate() {
+        if let Change::Evict(key, eviction) = what {
+            group.evictions.push((*key, eviction.clone()));
+            continue;
+        }
         if last.get(job) != Some(&at) {
             continue;
         }
+        let kept = |start: &Timestamp, allocation: &Arc<Allocation>, claim| Kept {
+            job: *job,
+            start: *start,
+            allocation: allocation.clone(),
+            claim,
+        };
         match what {
             Change::Start(allocation) => group.starts.push(Start { job: *job, allocation: allocation.clone() }),
-            Change::Keep(start, allocation) => {
-                group.promises.push(Kept { job: *job, start: *start, allocation: allocation.clone() });
-            }
+            Change::Keep(start, allocation) => group.promises.push(kept(start, allocation, false)),
+            Change::Claim(start, allocation) => group.promises.push(kept(start, allocation, true)),
             Change::Lift(why) => group.lifts.push((*job, *why)),
+            Change::Evict(..) => {}
         }
     }
     group

@@ -31,6 +31,15 @@ impl Cycle {
         self.book.take(&rows, &Draw::held(&entry.job, allocation, granted)).map_err(CycleRefusal::Pool)
     }
 
+    /// The same for a job that starts once everything that is being released came free.
+    pub(super) fn draw_soon(&mut self, id: JobId, allocation: &Allocation) -> Result<(), CycleRefusal> {
+        let Some((entry, _)) = self.state.element(id) else { return Ok(()) };
+        let job = entry.job.clone();
+        let rows = self.book.rows_of_job(&self.state, &job);
+        let granted = job.spec.time_limit.unwrap_or(Span(i64::MAX));
+        self.book.take_soon(&rows, &Draw::held(&job, allocation, granted)).map_err(CycleRefusal::Pool)
+    }
+
     pub(super) fn explain_pool(&mut self, id: JobId, row: u32) {
         let Some((entry, _)) = self.state.element(id) else { return };
         let Some(pool) = self.book.pools().get(row as usize) else { return };

@@ -12,10 +12,12 @@ use std::sync::Arc;
 /// What is kept for a job.
 #[derive(Clone)]
 pub(super) struct Held {
-    reservation: ReservationId,
-    start: Timestamp,
-    until: Timestamp,
-    allocation: Arc<Allocation>,
+    pub reservation: ReservationId,
+    pub start: Timestamp,
+    pub until: Timestamp,
+    pub allocation: Arc<Allocation>,
+    /// It counts on what is being released.
+    pub claim: bool,
 }
 
 /// What a number of a reservation stands for.
@@ -32,7 +34,7 @@ pub(super) enum Numbered {
 impl Held {
     fn of(reservation: ReservationId, slot: &Slot) -> Self {
         let until = slot.start + Span(slot.duration.0.max(1));
-        Self { reservation, start: slot.start, until, allocation: slot.allocation.clone() }
+        Self { reservation, start: slot.start, until, allocation: slot.allocation.clone(), claim: false }
     }
 }
 
@@ -54,6 +56,7 @@ impl Cycle {
             start: kept.promise.start,
             until: kept.promise.until,
             allocation: kept.promise.allocation.clone(),
+            claim: kept.promise.claim,
         })
     }
 
@@ -123,6 +126,9 @@ impl Cycle {
                 self.replica.cluster.lift(held.reservation);
                 self.no_longer_kept(Some(held.start));
                 Ok(())
+            }
+            Numbered::Promise(job) if self.promise_of(job).is_some_and(|held| held.claim) => {
+                Err(CycleRefusal::Other("a claim stands until its job starts or it expires".into()))
             }
             Numbered::Promise(job) if self.lift_promise(job, LiftCause::Policy) => Ok(()),
             Numbered::Promise(_) | Numbered::Lifted => Err(missing()),
@@ -258,7 +264,11 @@ impl Cycle {
 
     /// Starts a job on the nodes that were promised to it. One that is late may run on into what is promised behind it,
     /// by as much as it is late: else it could not start at all.
-    fn start_as_promised(&mut self, wanted: &Wanted, own: &Held) -> Result<Option<Arc<Allocation>>, CycleRefusal> {
+    pub(super) fn start_as_promised(
+        &mut self,
+        wanted: &Wanted,
+        own: &Held,
+    ) -> Result<Option<Arc<Allocation>>, CycleRefusal> {
         let Wanted { job, class, limit, .. } = *wanted;
         let nodes = own.allocation.parts.iter().map(|part| part.node).collect();
         let how = Placing { only: Some(nodes), ..Placing::default() };
@@ -286,7 +296,7 @@ impl Cycle {
     }
 
     /// Other elements of an array that have a promise.
-    fn promised_elements(&self, array: JobId, but: JobId) -> u32 {
+    pub(super) fn promised_elements(&self, array: JobId, but: JobId) -> u32 {
         let count = self.state.jobs.get(&array).map_or(0, |entry| entry.elements.len() as u64);
         let unchanged = self.replica.promises.jobs_among(array, count).filter(|job| !self.promised.contains_key(job));
         let end = JobId(array.0.saturating_add(count));
@@ -294,7 +304,7 @@ impl Cycle {
         unchanged.chain(changed).filter(|job| *job != but).count() as u32
     }
 
-    fn room_for_promise(&self) -> Result<(), CycleRefusal> {
+    pub(super) fn room_for_promise(&self) -> Result<(), CycleRefusal> {
         if self.replica.promises.len() + self.promised.len() < limits::PROMISES {
             return Ok(());
         }
@@ -310,6 +320,18 @@ impl Cycle {
             self.no_longer_kept(before);
         }
         self.note_reserved(job, slot.start);
+    }
+
+    /// Keeps a slot that counts on what is being released.
+    pub(super) fn keep_claim(&mut self, job: JobId, slot: &Slot) {
+        let before = self.promised_start(job);
+        let held = Held { claim: true, ..Held::of(self.replica.cluster.reserve(slot), slot) };
+        self.plan(job, Change::Claim(held.start, held.allocation.clone()));
+        self.promised.insert(job, Some(held));
+        self.number_of(job);
+        if before.is_some() {
+            self.no_longer_kept(before);
+        }
     }
 
     fn keep_this_cycle(&mut self, job: JobId, slot: &Slot) -> u32 {
@@ -361,6 +383,7 @@ impl Cycle {
             "start" => held.start.0,
             "end" => held.until.0,
             "nodes" => held.allocation.parts.len() as i64,
+            _ if held.claim => 2,
             _ => i64::from(durable),
         })
     }

@@ -3,10 +3,13 @@
 use super::promises::{Held, Numbered};
 use super::{Cycle, CycleRefusal, SAVEPOINTS};
 use crate::cycle::Note;
-use ephor_model::{JobId, ReservationNo};
+use crate::eviction::Eviction;
+use crate::pools::BookMark;
+use ephor_model::{JobId, ReservationNo, Timestamp};
 use ephor_placement::{Mark, ReservationId};
 use imbl::{OrdMap, Vector};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What a cycle was at a savepoint.
 pub(super) struct Savepoint {
@@ -19,7 +22,8 @@ pub(super) struct Savepoint {
     gone: BTreeSet<JobId>,
     started_of: BTreeMap<JobId, u32>,
     notes: BTreeMap<JobId, Note>,
-    drawn: usize,
+    drawn: BookMark,
+    evicted: OrdMap<JobId, (Timestamp, Arc<Eviction>)>,
     set_aside: BTreeMap<ReservationNo, ReservationId>,
 }
 
@@ -45,6 +49,7 @@ impl Cycle {
             started_of: self.started_of.clone(),
             notes: self.notes.clone(),
             drawn: self.book.mark(),
+            evicted: self.evicted.clone(),
             set_aside: self.set_aside.clone(),
         });
         id
@@ -67,6 +72,7 @@ impl Cycle {
         self.started_of = saved.started_of;
         self.notes = saved.notes;
         self.book.put_back(saved.drawn);
+        self.evicted = saved.evicted;
         self.set_aside = saved.set_aside;
         self.unpark();
         Ok(())

@@ -2,7 +2,8 @@
 
 use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
-use ephor_model::{Amounts, JobId, QueueId, ResourceId, Timestamp};
+use crate::records::Job;
+use ephor_model::{Amounts, JobId, QueueId, ResourceId};
 
 const JOBS: &[&str] = &[
     "id",
@@ -23,6 +24,7 @@ const JOBS: &[&str] = &[
     "preemptible",
     "nice",
     "promised",
+    "qos-priority",
 ];
 const ATTEMPTS: &[&str] = &[
     "job",
@@ -38,6 +40,11 @@ const ATTEMPTS: &[&str] = &[
     "gpu",
     "preemptible",
     "releasing-since",
+    "release",
+    "tasks",
+    "nice",
+    "submitted",
+    "qos-priority",
 ];
 const QUEUES: &[&str] = &[
     "id",
@@ -174,6 +181,7 @@ impl Cycle {
                     "gpu" => total().get(ResourceId::GPU),
                     "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
                     "promised" => self.promised_start(id).map_or(-1, |at| at.0),
+                    "qos-priority" => self.qos_priority(job),
                     _ => job.spec.nice,
                 })
             })
@@ -205,11 +213,20 @@ impl Cycle {
             "mem" => held().get(ResourceId::MEM),
             "gpu" => held().get(ResourceId::GPU),
             "preemptible" => i64::from(job.spec.requeue.unwrap_or(false)),
-            _ => match attempt.phase {
-                crate::records::AttemptPhase::Ending { since: Timestamp(since), .. } => since,
-                _ => -1,
-            },
+            "tasks" => attempt.allocation.parts.iter().map(|part| i64::from(part.tasks)).sum(),
+            "nice" => job.spec.nice,
+            "submitted" => job.submitted.0,
+            "qos-priority" => self.qos_priority(job),
+            "release" => self.replica.cluster.expected_end(attempt.key.job).unwrap_or(attempt.expected_end).0,
+            // This cycle may have told it to.
+            _ if self.evicted.contains_key(&attempt.key.job) => self.now.0,
+            _ => attempt.told_to_end().map_or(-1, |since| since.0),
         })
+    }
+
+    /// The priority of a job's QOS; 0 where it has none.
+    fn qos_priority(&self, job: &Job) -> i64 {
+        job.qos.and_then(|id| self.state.qos.get(&id)).map_or(0, |qos| qos.priority)
     }
 
     fn node_cell(&self, name: &str, row: u32) -> Result<i64, CycleRefusal> {

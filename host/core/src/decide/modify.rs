@@ -63,6 +63,7 @@ pub(super) fn modify(
     if let Some(name) = &spec.reservation {
         bounds::check_reservation(tx, &spec, account, name)?;
     }
+    tx.state.derived.alike.share(&mut spec);
     let now = Job { spec: spec.clone(), queue, account, qos, ..(*entry.job).clone() };
     bounds::room_for(tx, &now, entry.unfinished, Some(&entry.job))?;
     lift_promises(tx, &entry, &fields, &spec);

@@ -93,6 +93,8 @@ fn ended(tx: &mut Tx<'_>, key: AttemptKey, exit: Exit, cause: EndCause, message:
         (_, reported) => reported,
     };
     let wants_requeue = tx.state.find(key.job).is_some_and(|(entry, _)| entry.job.spec.requeue.unwrap_or(false));
+    let eviction = attempt.eviction().filter(|_| cause == EndCause::Preempted).cloned();
+    let to_wait = eviction.as_ref().is_none_or(|eviction| eviction.requeue);
     let (state, reason) = match cause {
         EndCause::Exited if exit == Exit::default() => (JobState::Completed, ReasonCode::None),
         EndCause::Exited => (JobState::Failed, ReasonCode::NonZeroExitCode),
@@ -100,12 +102,13 @@ fn ended(tx: &mut Tx<'_>, key: AttemptKey, exit: Exit, cause: EndCause, message:
         EndCause::TimeLimit => (JobState::Timeout, ReasonCode::TimeLimit),
         EndCause::OutOfMemory => (JobState::OutOfMemory, ReasonCode::OutOfMemory),
         EndCause::Requeued => (JobState::Pending, ReasonCode::None),
-        EndCause::Preempted if wants_requeue => (JobState::Pending, ReasonCode::None),
+        EndCause::Preempted if wants_requeue && to_wait => (JobState::Pending, ReasonCode::None),
         EndCause::Preempted => (JobState::Preempted, ReasonCode::None),
         EndCause::NodeFailed if wants_requeue => (JobState::Pending, ReasonCode::NodeDown),
         EndCause::NodeFailed => (JobState::NodeFail, ReasonCode::NodeDown),
         EndCause::LaunchFailed => (JobState::Failed, ReasonCode::JobLaunchFailure),
     };
+    let message = eviction.as_ref().map_or(message, |eviction| &eviction.why);
     let detail = (!message.is_empty()).then(|| message.chars().take(1024).collect::<String>().into());
     tx.emit(Event::Ended { key, state, exit, reason, detail, usage, hold: Hold::None });
     tx.settle_dependents(key.job);

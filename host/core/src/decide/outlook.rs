@@ -6,7 +6,9 @@
 use super::Tx;
 use super::plan::promised_end;
 use crate::command::{Group, Start, expected_end};
+use crate::eviction::STUCK;
 use crate::promise::Promise;
+use crate::records::Attempt;
 use ephor_model::{Amounts, JobId, NodeId, Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +37,11 @@ impl Outlook {
     /// Whether the group breaks no promise; if so, it is written down.
     pub fn takes(&mut self, tx: &Tx<'_>, group: &Group) -> bool {
         let promised_to = |job: &JobId| tx.state.promises.get(job);
+        let evicted = group.evictions.iter().filter_map(|(key, eviction)| {
+            let attempt = tx.state.attempts.get(&key.job)?;
+            Some((attempt, (tx.at + eviction.grace).max(tx.at + Span(1)), release(tx, attempt)))
+        });
+        let evicted: Vec<_> = evicted.collect();
         let starts: Vec<&Start> = group.starts.iter().filter(|s| !is_kept_promise(tx, s)).collect();
         let mut looked_at: BTreeSet<NodeId> =
             group.promises.iter().flat_map(|kept| kept.allocation.parts.iter().map(|p| p.node)).collect();
@@ -50,6 +57,9 @@ impl Outlook {
         let mut edits: Vec<Edit<'_>> = Vec::new();
         for promise in leaving.into_iter().filter_map(promised_to) {
             edits.extend(holds(promise, tx.at, 1));
+        }
+        for (attempt, from, until) in &evicted {
+            edits.extend(attempt.allocation.parts.iter().map(|p| edit(p, *from, *until, 1)));
         }
         for kept in &group.promises {
             let (from, until) = (kept.start.max(tx.at), promised_end(tx, kept));
@@ -104,7 +114,7 @@ impl Outlook {
         }
         let attempts = running.into_iter().filter_map(|job| tx.state.attempts.get(job)).flat_map(|attempt| {
             // One that should have ended is about to.
-            let until = attempt.expected_end.max(tx.at + Span(1));
+            let until = release(tx, attempt);
             attempt.allocation.parts.iter().map(move |p| edit(p, tx.at, until, -1))
         });
         let promises = promised.into_iter().filter_map(|job| tx.state.promises.get(job));
@@ -162,6 +172,15 @@ fn edit(part: &ephor_model::AllocationPart, from: Timestamp, until: Timestamp, t
 fn holds(promise: &Promise, now: Timestamp, times: i64) -> impl Iterator<Item = Edit<'_>> {
     let (from, until) = (promise.start.max(now), promise.until.max(now));
     promise.allocation.parts.iter().map(move |part| edit(part, from, until, times))
+}
+
+/// When what an attempt holds comes free. One that should have ended is about to, unless it is stuck.
+fn release(tx: &Tx<'_>, attempt: &Attempt) -> Timestamp {
+    let release = attempt.release();
+    match attempt.told_to_end() {
+        Some(_) if release + STUCK <= tx.at => Timestamp::NEVER,
+        _ => release.max(tx.at + Span(1)),
+    }
 }
 
 fn end_of_start(tx: &Tx<'_>, job: JobId) -> Timestamp {

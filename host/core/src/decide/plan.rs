@@ -4,6 +4,7 @@ use super::Tx;
 use super::outlook::Outlook;
 use crate::command::{Group, Kept, Reply, Start, expected_end};
 use crate::event::Event;
+use crate::eviction::Eviction;
 use crate::pools::{Book, Draw};
 use crate::promise::Promise;
 use crate::reservations;
@@ -25,6 +26,9 @@ pub(super) fn commit(tx: &mut Tx<'_>, groups: &[Group]) -> Reply {
 }
 
 fn enact(tx: &mut Tx<'_>, group: &Group) {
+    for (key, eviction) in &group.evictions {
+        tx.emit(Event::Evicted { key: *key, eviction: eviction.clone() });
+    }
     for (job, why) in &group.lifts {
         if tx.state.promises.contains_key(job) {
             tx.emit(Event::PromiseLifted { job: *job, why: *why });
@@ -32,7 +36,7 @@ fn enact(tx: &mut Tx<'_>, group: &Group) {
     }
     for kept in &group.promises {
         let until = promised_end(tx, kept);
-        let promise = Promise { start: kept.start, until, allocation: kept.allocation.clone() };
+        let promise = Promise { start: kept.start, until, allocation: kept.allocation.clone(), claim: kept.claim };
         tx.emit(Event::Promised { job: kept.job, promise: Arc::new(promise) });
     }
     for start in &group.starts {
@@ -77,8 +81,23 @@ fn fits(tx: &Tx<'_>, group: &Group) -> bool {
         }
     }
     let more = tx.state.promises.len() + group.promises.len() <= limits::PROMISES;
+    let evictable = |(key, eviction): &(AttemptKey, Arc<Eviction>)| {
+        let attempt = tx.state.attempts.get(&key.job).filter(|a| a.key == *key);
+        let sound = (0..=limits::EVICTION_GRACE_MS).contains(&eviction.grace.0) && !eviction.why.is_empty();
+        sound && attempt.is_some_and(|a| a.told_to_end().is_none())
+    };
+    let evicted: BTreeSet<AttemptKey> = group.evictions.iter().map(|(key, _)| *key).collect();
+    let good = evicted.len() == group.evictions.len() && group.evictions.iter().all(evictable);
+    if !good {
+        return false;
+    }
+    // A job that moves to another place waits again once its attempt has ended.
+    let moves = |job: JobId| {
+        let of_job = group.evictions.iter().find(|(key, _)| key.job == job);
+        of_job.is_some_and(|(_, eviction)| tx.state.would_run_again(job, eviction))
+    };
     let may_have = |kept: &Kept| {
-        is_waiting(tx, kept.job)
+        (is_waiting(tx, kept.job) || kept.claim && moves(kept.job))
             && is_sound(&kept.allocation)
             && takes_jobs(tx, kept)
             && tx.state.find(kept.job).is_some_and(|(entry, _)| {

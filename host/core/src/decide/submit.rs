@@ -23,6 +23,7 @@ pub(super) fn submit(
     if let Some(name) = spec.reservation.clone() {
         bounds::check_reservation(tx, &spec, account, &name)?;
     }
+    tx.state.derived.alike.share(&mut spec);
     let job = Job { id, spec, queue, account, submitted, script, environment, waiting, never, qos, licences };
     bounds::room_for(tx, &job, job.spec.count(), None)?;
     tx.emit(Event::Submitted { job: Arc::new(job) });

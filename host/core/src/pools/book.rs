@@ -49,7 +49,14 @@ pub struct Book {
     by_who: BTreeMap<Who, Arc<[u32]>>,
     /// What was drawn since the beginning, in order, so that it can be put back.
     drawn: Vec<(u32, i64)>,
+    /// What those will give back who were told to end, by row; and in the order in which that was written down.
+    owed: BTreeMap<u32, i64>,
+    owing: Vec<(u32, i64)>,
 }
+
+/// Where a book stands.
+#[derive(Clone, Copy, Debug)]
+pub struct BookMark(usize, usize);
 
 impl Book {
     /// The pools so far.
@@ -108,11 +115,43 @@ impl Book {
 
     /// The first of these pools that does not have that much left.
     pub fn lacking(&self, rows: &[u32], draw: &Draw) -> Option<u32> {
+        self.lacking_with(rows, draw, |_| 0)
+    }
+
+    fn lacking_with(&self, rows: &[u32], draw: &Draw, owed: impl Fn(u32) -> i64) -> Option<u32> {
         rows.iter().copied().find(|row| {
             let asked = |pool: &Pool| draw.of(pool.metric);
+            let used = |pool: &Pool| pool.used.saturating_sub(owed(*row)).saturating_add(asked(pool));
             // A job that takes nothing of a pool is not held up by it, however far it is overdrawn.
-            self.pools.get(*row as usize).is_some_and(|p| asked(p) > 0 && p.used.saturating_add(asked(p)) > p.ceiling)
+            self.pools.get(*row as usize).is_some_and(|p| asked(p) > 0 && used(p) > p.ceiling)
         })
+    }
+
+    /// These pools will get that back.
+    pub fn owe(&mut self, rows: &[u32], draw: &Draw) {
+        for row in rows {
+            let Some(pool) = self.pools.get(*row as usize) else { continue };
+            let amount = draw.of(pool.metric);
+            if amount != 0 && pool.metric != Metric::Wall {
+                *self.owed.entry(*row).or_default() += amount;
+                self.owing.push((*row, amount));
+            }
+        }
+    }
+
+    /// The same as [`Self::take`], for a time at which everything that is owed was given back.
+    ///
+    /// # Errors
+    /// The row.
+    pub fn take_soon(&mut self, rows: &[u32], draw: &Draw) -> Result<(), u32> {
+        let owed = |row| self.owed.get(&row).copied().unwrap_or(0);
+        match self.lacking_with(rows, draw, owed) {
+            Some(row) => Err(row),
+            None => {
+                self.write_down(rows, draw);
+                Ok(())
+            }
+        }
     }
 
     /// Takes from all of these pools, or from none: the row of the first that has too little left.
@@ -123,6 +162,11 @@ impl Book {
         if let Some(row) = self.lacking(rows, draw) {
             return Err(row);
         }
+        self.write_down(rows, draw);
+        Ok(())
+    }
+
+    fn write_down(&mut self, rows: &[u32], draw: &Draw) {
         for row in rows {
             let Some(pool) = self.pools.get_mut(*row as usize) else { continue };
             let amount = if pool.metric == Metric::Wall { 0 } else { draw.of(pool.metric) };
@@ -131,17 +175,21 @@ impl Book {
                 self.drawn.push((*row, amount));
             }
         }
-        Ok(())
     }
 
     /// Where the book stands, for [`Self::put_back`].
-    pub fn mark(&self) -> usize {
-        self.drawn.len()
+    pub fn mark(&self) -> BookMark {
+        BookMark(self.drawn.len(), self.owing.len())
     }
 
-    /// Puts back everything that was taken since the mark.
-    pub fn put_back(&mut self, mark: usize) {
-        for (row, amount) in self.drawn.drain(mark.min(self.drawn.len())..) {
+    /// Puts back everything that was taken since the mark, and forgets what was owed since.
+    pub fn put_back(&mut self, mark: BookMark) {
+        for (row, amount) in self.owing.drain(mark.1.min(self.owing.len())..) {
+            if let Some(owed) = self.owed.get_mut(&row) {
+                *owed -= amount;
+            }
+        }
+        for (row, amount) in self.drawn.drain(mark.0.min(self.drawn.len())..) {
             if let Some(pool) = self.pools.get_mut(row as usize) {
                 pool.used -= amount;
             }

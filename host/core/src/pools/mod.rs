@@ -8,7 +8,7 @@ mod ceiling;
 mod tally;
 mod words;
 
-pub use book::{Book, Pool, Who};
+pub use book::{Book, BookMark, Pool, Who};
 pub use ceiling::{Draw, Metric};
 pub use tally::Use;
 pub(crate) use tally::granted;

@@ -3,7 +3,7 @@
 use super::Replica;
 use crate::promise::Promise;
 use crate::state::State;
-use ephor_model::{JobId, Span, Timestamp, limits};
+use ephor_model::{JobId, Timestamp};
 use ephor_placement::ReservationId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub struct Promises {
     wakes: BTreeSet<(Timestamp, JobId)>,
     /// Jobs that may have a promise without being looked at, as in a queue that starts no jobs now.
     orphans: BTreeSet<JobId>,
+    /// Those whose promise is a claim.
+    claims: BTreeSet<JobId>,
 }
 
 /// A promise and the number of its reservation.
@@ -28,7 +30,11 @@ pub struct Kept {
     pub promise: Arc<Promise>,
 }
 
-const LATE: Span = Span(limits::PROMISE_LATE_MS);
+impl Kept {
+    fn is_late(&self, now: Timestamp) -> bool {
+        self.promise.start + self.promise.patience() <= now
+    }
+}
 
 impl Promises {
     /// What is promised to a job.
@@ -63,7 +69,13 @@ impl Promises {
 
     /// Jobs whose promised time passed too long ago.
     pub fn late(&self, now: Timestamp) -> impl Iterator<Item = JobId> + '_ {
-        self.by_start.iter().take_while(move |(start, _)| *start + LATE <= now).map(|(_, job)| *job)
+        let is_late = move |job: &JobId| self.by_job.get(job).is_some_and(|kept| kept.is_late(now));
+        self.due(now).filter(is_late)
+    }
+
+    /// Jobs that have a claim.
+    pub fn claims(&self) -> &BTreeSet<JobId> {
+        &self.claims
     }
 
     /// When the next cycle is due for a promise.
@@ -75,8 +87,8 @@ impl Promises {
     pub fn advance(&mut self, now: Timestamp) {
         while let Some((at, job)) = self.wakes.first().copied().filter(|(at, _)| *at <= now) {
             self.wakes.pop_first();
-            if self.by_job.get(&job).is_some_and(|kept| kept.promise.start == at) {
-                self.wakes.insert((at + LATE, job));
+            if let Some(kept) = self.by_job.get(&job).filter(|kept| kept.promise.start == at) {
+                self.wakes.insert((at + kept.promise.patience(), job));
             }
         }
     }
@@ -84,6 +96,9 @@ impl Promises {
     fn insert(&mut self, job: JobId, kept: Kept) {
         self.by_start.insert((kept.promise.start, job));
         self.wakes.insert((kept.promise.start, job));
+        if kept.promise.claim {
+            self.claims.insert(job);
+        }
         self.by_job.insert(job, kept);
     }
 
@@ -92,7 +107,8 @@ impl Promises {
         let start = kept.promise.start;
         self.by_start.remove(&(start, job));
         self.wakes.remove(&(start, job));
-        self.wakes.remove(&(start + LATE, job));
+        self.wakes.remove(&(start + kept.promise.patience(), job));
+        self.claims.remove(&job);
         Some(kept)
     }
 }
@@ -119,7 +135,9 @@ impl Replica {
 
     /// Promises that nothing will come of: late for too long, or to jobs that are not looked at any more.
     pub(crate) fn stale_promises(&self, now: Timestamp) -> Vec<JobId> {
-        let gone = |job: &JobId| self.promises.get(*job).is_some() && self.pending(*job).is_none();
+        // A claim may belong to a job that has not ended yet; nobody is to look at it.
+        let is_promise = |job: &JobId| self.promises.get(*job).is_some_and(|kept| !kept.promise.claim);
+        let gone = |job: &JobId| is_promise(job) && self.pending(*job).is_none();
         let orphans = self.promises.orphans.iter().copied().filter(gone);
         let stale: BTreeSet<JobId> = self.promises.late(now).chain(orphans).collect();
         stale.into_iter().collect()

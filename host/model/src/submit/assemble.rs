@@ -43,7 +43,7 @@ pub fn assemble(
             set(&mut spec, given, caller).map_err(fail)?;
         }
     }
-    spec.request = request.finish()?;
+    spec.request = request.finish()?.into();
     let environment =
         environment::select(export.and_then(|g| g.value.as_deref()), caller.environment).map_err(|e| {
             let message = format!("--export: {e}; write ALL, NONE, NAME or NAME=value with commas between them");

@@ -20,10 +20,14 @@ pub enum Event {
     Earliest {
         class: usize,
         later: i64,
+        /// No later than so long after that.
+        by: Option<i64>,
         limit: Span,
         how: Placing,
         reserve: bool,
     },
+    /// The plan lets a running job end at another time.
+    Retime(usize, i64),
     Lift(usize),
     Savepoint,
     Rollback(usize),
@@ -157,7 +161,7 @@ fn need() -> impl Strategy<Value = Need> {
                 constraint: together.0,
                 topology: together.1,
             };
-            Need { request, queue_features }
+            Need { request: request.into(), queue_features }
         },
     )
 }
@@ -177,6 +181,7 @@ fn placing() -> impl Strategy<Value = Placing> {
     let level = || prop_oneof![6 => Just(None), 1 => Just(Some("rack".to_owned()))];
     (resources(), resources(), rank, only, level(), level()).prop_map(
         |(pack, spread, rank, only, require_level, prefer_level)| Placing {
+            may_claim: false,
             pack,
             spread,
             rank,
@@ -189,12 +194,14 @@ fn placing() -> impl Strategy<Value = Placing> {
 
 fn event(nodes_change: bool) -> BoxedStrategy<Event> {
     let start = (any::<usize>(), limit(), placing()).prop_map(|(class, limit, how)| Event::Start { class, limit, how });
-    let earliest = (any::<usize>(), -2_i64..6, limit(), placing(), any::<bool>())
-        .prop_map(|(class, later, limit, how, reserve)| Event::Earliest { class, later, limit, how, reserve });
+    let by = prop_oneof![2 => Just(None), 1 => (0_i64..6).prop_map(Some)];
+    let earliest = (any::<usize>(), -2_i64..6, by, limit(), placing(), any::<bool>())
+        .prop_map(|(class, later, by, limit, how, reserve)| Event::Earliest { class, later, by, limit, how, reserve });
     let steady = prop_oneof![
         8 => start,
         6 => earliest,
         2 => any::<usize>().prop_map(Event::Lift),
+        2 => (any::<usize>(), 0_i64..9).prop_map(|(job, later)| Event::Retime(job, later)),
         2 => Just(Event::Savepoint),
         2 => any::<usize>().prop_map(Event::Rollback),
         2 => (0_i64..5).prop_map(Event::Advance),

@@ -2,7 +2,7 @@
 
 use super::{CycleCall, CycleHandle, words};
 use crate::bindings::scheduling::ephor::scheduling::cycles::{
-    self, Cause, HostCycle, Keep, Outcome, Part, Refusal, Scope, StopRule,
+    self, Afterwards, Cause, HostCycle, Keep, Outcome, Part, Refusal, Scope, StopRule,
 };
 use crate::bounds;
 use crate::call::Call;
@@ -189,30 +189,32 @@ impl HostCycle for Call<CycleCall> {
         &mut self,
         _: This,
         attempt: u32,
-        part: Option<Part>,
-        tasks: u32,
         grace: i64,
+        then: Afterwards,
         why: String,
     ) -> Result<Answer<(), Refusal>> {
         Ok(match self.words_taken(why)? {
-            Ok(why) => {
-                let part = part.map(words::part);
-                answer(self.role.cycle.evict(attempt, part, tasks, Span(grace), &why))
-            }
+            Ok(why) => answer(self.role.cycle.evict(attempt, Span(grace), words::afterwards(then), &why)),
             Err(refusal) => Err(refusal),
         })
     }
 
-    fn re_place(
+    fn re_place(&mut self, _: This, attempt: u32, how: Resource<Placing>) -> Result<Answer<Outcome, Refusal>> {
+        let outcome = self.placed(&how, |cycle, how| cycle.re_place(attempt, how))?;
+        Ok(answer(outcome.map(words::outcome)))
+    }
+
+    fn report(
         &mut self,
         _: This,
-        attempt: u32,
-        part: Option<Part>,
-        how: Resource<Placing>,
-    ) -> Result<Answer<Outcome, Refusal>> {
-        let part = part.map(words::part);
-        let outcome = self.placed(&how, |cycle, how| cycle.re_place(attempt, part, how))?;
-        Ok(answer(outcome.map(words::outcome)))
+        table: String,
+        name: String,
+        rows: Vec<u32>,
+        values: Vec<i64>,
+    ) -> Result<Answer<(), Refusal>> {
+        self.base.handed_over(table.len() + name.len() + size_of_val(values.as_slice()))?;
+        self.rows_taken(&rows)?;
+        Ok(answer(self.role.cycle.report(&table, &name, &rows, &values)))
     }
 
     fn hold(&mut self, _: This, job: u32, why: String) -> Result<Answer<(), Refusal>> {
@@ -292,7 +294,7 @@ mod tests {
         let job = call.next(this(), Scope::All, None, 1).unwrap()[0];
         assert!(is_other(&call.note(this(), job, "x".repeat(limits::TEXT_BYTES + 1)).unwrap()));
         assert!(is_other(&call.lift(this(), 5).unwrap()));
-        assert!(is_other(&call.evict(this(), 0, None, 0, 0, "why".into()).unwrap()));
+        assert!(is_other(&call.evict(this(), 0, 0, Afterwards::Requeue, "why".into()).unwrap()));
         assert_eq!(call.base.verdict(), None);
         let many = vec![job; bounds::ROWS_AT_ONCE + 1];
         assert!(call.ragged(this(), "attempts".into(), "on-nodes".into(), many).is_err());

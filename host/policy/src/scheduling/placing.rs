@@ -99,11 +99,12 @@ impl HostPlacing for Call<CycleCall> {
 
     fn only_devices(&mut self, _: How, devices: Vec<(u32, u32)>) -> Result<Set> {
         self.base.handed_over(size_of_val(devices.as_slice()))?;
-        Ok(not_yet())
+        Ok(Err(Refusal::Other("not yet".into())))
     }
 
-    fn may_claim(&mut self, _: How, _: bool) -> Result<Set> {
-        Ok(not_yet())
+    fn may_claim(&mut self, how: How, yes: bool) -> Result<()> {
+        self.base.table.get_mut(&how)?.may_claim = yes;
+        Ok(())
     }
 
     fn drop(&mut self, how: How) -> Result<()> {
@@ -139,10 +140,6 @@ fn wish(wishes: &mut Vec<ResourceId>, id: u16) {
     }
 }
 
-fn not_yet() -> Set {
-    Err(Refusal::Other("not yet".into()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::call;
@@ -159,7 +156,7 @@ mod tests {
         assert!(call.rank_nodes(borrowed(), vec![1, 0]).unwrap().is_ok());
         assert!(call.only_nodes(borrowed(), vec![1]).unwrap().is_ok());
         assert!(matches!(call.only_nodes(borrowed(), vec![0, 2]).unwrap(), Err(Refusal::Other(_))));
-        assert!(matches!(call.may_claim(borrowed(), true).unwrap(), Err(Refusal::Other(text)) if text == "not yet"));
+        call.may_claim(borrowed(), true).unwrap();
         assert!(call.require_level(borrowed(), "rack".into()).unwrap().is_ok());
         assert!(call.prefer_level(borrowed(), "switch".into()).unwrap().is_ok());
         assert!(matches!(call.require_level(borrowed(), "a=b".into()).unwrap(), Err(Refusal::Other(_))));
@@ -172,6 +169,7 @@ mod tests {
             only: Some(vec![node(1)]),
             require_level: Some("rack".into()),
             prefer_level: Some("switch".into()),
+            may_claim: true,
         };
         assert_eq!(*placing, wanted);
         HostPlacing::drop(&mut call, how).unwrap();

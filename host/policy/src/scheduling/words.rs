@@ -2,7 +2,7 @@
 
 use crate::bindings::scheduling::ephor::scheduling::cycles as wit;
 use crate::fault::truncate;
-use ephor_core::cycle::{Cause, CycleRefusal, Keep, Outcome, Part, Scope, StopRule};
+use ephor_core::cycle::{Afterwards, Cause, CycleRefusal, Keep, Outcome, Part, Scope, StopRule};
 use ephor_model::limits;
 
 pub fn refusal(refusal: CycleRefusal) -> wit::Refusal {
@@ -65,6 +65,13 @@ pub fn keep(keep: wit::Keep) -> Keep {
     match keep {
         wit::Keep::ThisCycle => Keep::ThisCycle,
         wit::Keep::Durable => Keep::Durable,
+    }
+}
+
+pub fn afterwards(then: wit::Afterwards) -> Afterwards {
+    match then {
+        wit::Afterwards::Requeue => Afterwards::Requeue,
+        wit::Afterwards::Cancel => Afterwards::Cancel,
     }
 }
 

@@ -98,7 +98,7 @@ impl Built {
                 let part = AllocationPart { node: NodeId(index as u32), tasks: pods, amounts, devices: devices.into() };
                 parts.push((node.to_owned(), part));
             }
-            running.insert(place, Running { job: place, parts });
+            running.insert(place, Running { job: place, parts, stuck: false });
         }
         Ok(running.into_values().collect())
     }
@@ -185,7 +185,7 @@ fn job(entry: &JobEntry) -> SimJob {
         share if share < WHOLE_GPU => GpuRequest::Share(share as u32),
         whole => GpuRequest::PerTask((whole / WHOLE_GPU) as u32),
     };
-    spec.request = Request { tasks: Some(entry.pods.unwrap_or(1)), gpus, ..Request::default() };
+    spec.request = Request { tasks: Some(entry.pods.unwrap_or(1)), gpus, ..Request::default() }.into();
     spec.time_limit = Some(RUN);
     SimJob { submit: Timestamp(0), run: RUN, ends: EndCause::Exited, spec: Arc::new(spec) }
 }

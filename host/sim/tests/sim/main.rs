@@ -4,6 +4,7 @@ mod auditor;
 mod common;
 mod kinds;
 mod kth;
+mod preemption;
 mod random;
 mod scenarios;
 mod simulate;

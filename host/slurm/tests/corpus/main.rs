@@ -6,7 +6,7 @@ mod without;
 
 use cases::{Case, Corpus, Outcome, Place};
 use ephor_model::submit::Caller;
-use ephor_model::{Draft, JobState, MemRequest, Owner, Payload, Span, Timestamp};
+use ephor_model::{Draft, JobSpec, JobState, MemRequest, Payload, Span, Timestamp};
 use ephor_slurm::Failure;
 use ephor_slurm::job::{ArrayPlace, DependencyView, JobView};
 use ephor_slurm::sbatch::{self, CommandLine, Script};
@@ -34,10 +34,10 @@ fn run(case: &Case) -> Result<(Draft, Vec<String>), Failure> {
 
 /// The job as it would be shown, held.
 fn view(draft: Draft) -> JobView {
-    let mut spec = draft.spec;
-    spec.owner = Owner { name: "ann".into(), ..Owner::default() };
-    if spec.request.mem == MemRequest::Unset {
-        spec.request.mem = MemRequest::PerCpu(100);
+    let JobSpec { name, payload, time_limit, request, common } = draft.spec;
+    let (mut request, spec) = ((*request).clone(), (*common).clone());
+    if request.mem == MemRequest::Unset {
+        request.mem = MemRequest::PerCpu(100);
     }
     let array = spec.array.as_ref();
     let place = array.map(|array| {
@@ -62,8 +62,8 @@ fn view(draft: Draft) -> JobView {
     JobView {
         id: ID,
         array: place,
-        name: spec.name,
-        user: spec.owner.name,
+        name,
+        user: "ann".into(),
         uid: 0,
         group: "ann".into(),
         gid: 0,
@@ -80,20 +80,20 @@ fn view(draft: Draft) -> JobView {
         expected_end: None,
         promised_start: None,
         deadline: spec.deadline,
-        time_limit: spec.time_limit,
+        time_limit,
         attempts: 0,
         exit_code: 0,
         exit_signal: 0,
         nodes: Vec::new(),
-        cpu_milli: i64::try_from(spec.request.cpu_count()).unwrap() * 1000,
-        request: spec.request,
+        cpu_milli: i64::try_from(request.cpu_count()).unwrap() * 1000,
+        request,
         priority: 1,
         nice: spec.nice,
         work_dir: spec.work_dir,
         stdin: spec.stdin,
         stdout: spec.stdout.unwrap(),
         stderr: spec.stderr,
-        command: matches!(spec.payload, Payload::Script { .. }).then(|| "job.sh".into()),
+        command: matches!(payload, Payload::Script { .. }).then(|| "job.sh".into()),
         dependencies,
         dependency_any: spec.dependency_any,
         comment: spec.comment,

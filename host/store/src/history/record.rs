@@ -135,7 +135,7 @@ impl HistoryJob {
             nodes: allocation.iter().flat_map(|a| &a.parts).map(|p| state.node_name(p.node)).collect(),
             devices: allocation.iter().flat_map(|a| devices(state, a)).collect(),
             allocated: allocation.map(|a| a.total()).unwrap_or_default(),
-            request: spec.request.clone(),
+            request: Request::clone(&spec.request),
             usage: element.usage.as_deref().cloned().unwrap_or_default(),
             charge: element.charge,
             qos: spec.qos.clone(),

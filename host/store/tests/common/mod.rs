@@ -117,7 +117,8 @@ impl Cluster {
                     let part = AllocationPart { node, tasks: 1, amounts, devices: Default::default() };
                     let allocation = Arc::new(Allocation { parts: [part].into_iter().collect() });
                     if b % 3 == 0 {
-                        let kept = Kept { job, start: self.state.meta.now + Span(a as i64 * 1000), allocation };
+                        let kept =
+                            Kept { job, start: self.state.meta.now + Span(a as i64 * 1000), allocation, claim: false };
                         return Group { promises: vec![kept], ..Group::default() };
                     }
                     let lifts = vec![(JobId(a), LiftCause::Policy)];

@@ -1,9 +1,9 @@
 //! A cycle over a cluster that is one pool of cores: enough to test an order, promises and what fits around them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use crate::scheduling::{Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
+use crate::scheduling::{Afterwards, Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
 use crate::{Duration, ResourceId, Row, Timestamp};
 
 /// A pending job.
@@ -25,6 +25,9 @@ pub struct FakeCycle {
     causes: Vec<Cause>,
     state: RefCell<State>,
     saved: RefCell<Vec<State>>,
+    /// How many attempts run when the cycle begins.
+    running: usize,
+    reports: RefCell<BTreeMap<(String, String), BTreeMap<Row, i64>>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,9 @@ struct State {
     held: Vec<Row>,
     notes: Vec<(Row, String)>,
     promises: Vec<(Row, Timestamp)>,
+    /// Rows of attempts that were evicted, with the ends of their graces.
+    evicted: Vec<(Row, Timestamp)>,
+    claims: Vec<(Row, Timestamp)>,
     budget: u64,
 }
 
@@ -44,7 +50,8 @@ struct State {
 struct Reserved {
     job: Row,
     taken: Taken,
-    durable: bool,
+    /// As in the column `durable`: 0 of this cycle, 1 a promise, 2 a claim.
+    durable: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +61,11 @@ struct Taken {
     until: Timestamp,
 }
 
-/// A placement; the one pool of cores leaves nothing to choose.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FakePlacing;
+/// A placement; the one pool of cores leaves nothing to choose but whether to wait for what is being released.
+#[derive(Clone, Debug, Default)]
+pub struct FakePlacing {
+    may_claim: Cell<bool>,
+}
 
 /// A slot: a job and its start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,13 +79,15 @@ impl FakeCycle {
     pub fn new(now: Timestamp, cores: u32) -> Self {
         let state = RefCell::new(State { budget: u64::MAX, ..State::default() });
         let (jobs, columns, saved) = (Vec::new(), BTreeMap::new(), RefCell::default());
-        Self { now, cores, jobs, columns, causes: Vec::new(), state, saved }
+        let reports = RefCell::default();
+        Self { now, cores, jobs, columns, causes: Vec::new(), state, saved, running: 0, reports }
     }
 
-    /// Adds a running job that is expected to end at that time.
+    /// Adds a running job that is expected to end at that time; its row of `attempts` is the number of those before it.
     #[must_use]
-    pub fn running(self, cores: u32, until: Timestamp) -> Self {
+    pub fn running(mut self, cores: u32, until: Timestamp) -> Self {
         let from = self.now;
+        self.running += 1;
         self.state.borrow_mut().taken.push(Taken { cores, from, until });
         self
     }
@@ -88,7 +99,7 @@ impl FakeCycle {
     #[must_use]
     pub fn promised(self, start: Timestamp) -> Self {
         let row = self.jobs.len() as Row - 1;
-        let reserved = Some(self.reserved(row, start, true));
+        let reserved = Some(self.reserved(row, start, 1));
         self.state.borrow_mut().reservations.push(reserved);
         self
     }
@@ -126,6 +137,21 @@ impl FakeCycle {
         self.state.borrow().started.clone()
     }
 
+    /// Attempts that were evicted, in this order.
+    pub fn evicted(&self) -> Vec<Row> {
+        self.state.borrow().evicted.iter().map(|(row, _)| *row).collect()
+    }
+
+    /// Jobs that claimed what is being released, and the start that they count on, in this order.
+    pub fn claims(&self) -> Vec<(Row, Timestamp)> {
+        self.state.borrow().claims.clone()
+    }
+
+    /// What was said of the rows of a table in numbers.
+    pub fn reported(&self, table: &str, name: &str) -> BTreeMap<Row, i64> {
+        self.reports.borrow().get(&(table.to_owned(), name.to_owned())).cloned().unwrap_or_default()
+    }
+
     /// Notes, in this order.
     pub fn notes(&self) -> Vec<(Row, String)> {
         self.state.borrow().notes.clone()
@@ -139,13 +165,13 @@ impl FakeCycle {
     /// Jobs that have a promise at the end, and its start, by job.
     pub fn promised_at_the_end(&self) -> Vec<(Row, Timestamp)> {
         let state = self.state.borrow();
-        let durable = state.reservations.iter().flatten().filter(|r| r.durable);
+        let durable = state.reservations.iter().flatten().filter(|r| r.durable == 1);
         let mut all: Vec<(Row, Timestamp)> = durable.map(|r| (r.job, r.taken.from)).collect();
         all.sort_unstable();
         all
     }
 
-    fn reserved(&self, row: Row, start: Timestamp, durable: bool) -> Reserved {
+    fn reserved(&self, row: Row, start: Timestamp, durable: i64) -> Reserved {
         let job = self.jobs[row as usize];
         let taken = Taken { cores: job.cores, from: start, until: start.saturating_add(job.limit) };
         Reserved { job: row, taken, durable }
@@ -186,6 +212,23 @@ impl FakeCycle {
         Ok(())
     }
 
+    fn start_or_claim(&self, row: Row, how: &FakePlacing) -> Result<Outcome, Refusal> {
+        let refused = match self.start(row) {
+            Err(refused @ Refusal::NotNow(_)) if how.may_claim.get() => refused,
+            outcome => return outcome.map(|()| Outcome::Started),
+        };
+        let job = self.job(row)?;
+        let mut state = self.state.borrow_mut();
+        let mut releases: Vec<Timestamp> = state.evicted.iter().map(|(_, release)| *release).collect();
+        releases.sort_unstable();
+        let Some(start) = releases.into_iter().find(|at| self.is_free(&state, job, *at)) else { return Err(refused) };
+        state.reservations.push(Some(self.reserved(row, start, 2)));
+        state.claims.push((row, start));
+        // No window shows it any more.
+        state.held.push(row);
+        Ok(Outcome::Claimed)
+    }
+
     /// The earliest time from `from` on at which a job could run.
     fn earliest(&self, state: &State, job: FakeJob, from: Timestamp) -> Result<Timestamp, Refusal> {
         let mut times: Vec<Timestamp> = state.all().map(|t| t.until).filter(|at| *at > from).collect();
@@ -214,7 +257,7 @@ impl FakeCycle {
             return Ok(Outcome::Reserved(own));
         }
         state.promises.push((row, start));
-        let reserved = self.reserved(row, start, keep == Keep::Durable);
+        let reserved = self.reserved(row, start, i64::from(keep == Keep::Durable));
         state.reservations.push(Some(reserved));
         Ok(Outcome::Reserved(start))
     }
@@ -231,12 +274,12 @@ impl State {
 
     /// The start that is promised to a job.
     fn promise(&self, job: Row) -> Option<Timestamp> {
-        self.reservations.iter().flatten().find(|r| r.durable && r.job == job).map(|r| r.taken.from)
+        self.reservations.iter().flatten().find(|r| r.durable == 1 && r.job == job).map(|r| r.taken.from)
     }
 
     /// Lifts the promise of a job: its number and what it was.
     fn lift_promise(&mut self, job: Row) -> Option<(usize, Reserved)> {
-        let theirs = |r: &Option<Reserved>| r.is_some_and(|r| r.durable && r.job == job);
+        let theirs = |r: &Option<Reserved>| r.is_some_and(|r| r.durable == 1 && r.job == job);
         let at = self.reservations.iter().position(theirs)?;
         self.reservations[at].take().map(|reserved| (at, reserved))
     }
@@ -269,14 +312,17 @@ impl Placing for FakePlacing {
     fn rank_nodes(&self, _nodes: &[Row]) -> Result<(), Refusal> {
         Err(not_yet())
     }
-    fn only_nodes(&self, _nodes: &[Row]) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn only_nodes(&self, nodes: &[Row]) -> Result<(), Refusal> {
+        match nodes {
+            [0] => Ok(()),
+            _ => Err(Refusal::Other("the pool of cores is the one node, row 0".to_owned())),
+        }
     }
     fn only_devices(&self, _devices: &[(Row, u32)]) -> Result<(), Refusal> {
         Err(not_yet())
     }
-    fn may_claim(&self, _yes: bool) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn may_claim(&self, yes: bool) {
+        self.may_claim.set(yes);
     }
 }
 
@@ -294,7 +340,7 @@ impl Cycle for FakeCycle {
     type Slot = FakeSlot;
 
     fn placing(&self) -> FakePlacing {
-        FakePlacing
+        FakePlacing::default()
     }
     fn now(&self) -> Timestamp {
         self.now
@@ -326,7 +372,7 @@ impl Cycle for FakeCycle {
             (Some(r), "job") => i64::from(r.job),
             (Some(r), "start") => r.taken.from,
             (Some(r), "end") => r.taken.until,
-            (Some(r), _) => i64::from(r.durable),
+            (Some(r), _) => r.durable,
         };
         let own = match (table, name) {
             ("reservations", "job" | "start" | "end" | "durable") => {
@@ -347,8 +393,12 @@ impl Cycle for FakeCycle {
         rows.iter().map(value).collect()
     }
 
-    fn ragged(&self, _table: &str, _name: &str, _rows: &[Row]) -> Result<(Vec<u32>, Vec<i64>), Refusal> {
-        Err(not_yet())
+    fn ragged(&self, _table: &str, name: &str, rows: &[Row]) -> Result<(Vec<u32>, Vec<i64>), Refusal> {
+        match name {
+            // The pool of cores is the one node.
+            "on-nodes" | "could-use" | "placed" => Ok(((1..=rows.len() as u32).collect(), vec![0; rows.len()])),
+            _ => Err(not_yet()),
+        }
     }
 
     fn next(&self, scope: Scope, after: Option<Row>, n: u32) -> Vec<Row> {
@@ -365,18 +415,18 @@ impl Cycle for FakeCycle {
             .collect()
     }
 
-    fn try_start(&self, job: Row, _part: Option<Part>, _how: &FakePlacing) -> Result<Outcome, Refusal> {
-        self.start(job).map(|()| Outcome::Started)
+    fn try_start(&self, job: Row, _part: Option<Part>, how: &FakePlacing) -> Result<Outcome, Refusal> {
+        self.start_or_claim(job, how)
     }
 
-    fn start_in_order(&self, jobs: &[Row], _how: &FakePlacing, stop: StopRule) -> Vec<Outcome> {
+    fn start_in_order(&self, jobs: &[Row], how: &FakePlacing, stop: StopRule) -> Vec<Outcome> {
         let mut stopped = false;
         let mut each = |row: &Row| {
             if stopped {
                 return Outcome::Untried;
             }
-            match self.start(*row) {
-                Ok(()) => Outcome::Started,
+            match self.start_or_claim(*row, how) {
+                Ok(outcome) => outcome,
                 Err(why) => {
                     stopped = stop == StopRule::FirstRefusal && !matches!(why, Refusal::Never(_));
                     Outcome::Refused(why)
@@ -411,7 +461,7 @@ impl Cycle for FakeCycle {
             state.lift_promise(slot.job);
         }
         state.promises.push((slot.job, slot.start));
-        let reserved = self.reserved(slot.job, slot.start, keep == Keep::Durable);
+        let reserved = self.reserved(slot.job, slot.start, i64::from(keep == Keep::Durable));
         state.reservations.push(Some(reserved));
         Ok(state.reservations.len() as u32 - 1)
     }
@@ -436,11 +486,40 @@ impl Cycle for FakeCycle {
         }
     }
 
-    fn evict(&self, _: Row, _: Option<Part>, _: u32, _: Duration, _: &str) -> Result<(), Refusal> {
-        Err(not_yet())
+    fn evict(&self, attempt: Row, grace: Duration, _then: Afterwards, _why: &str) -> Result<(), Refusal> {
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        if state.evicted.iter().any(|(row, _)| *row == attempt) {
+            return Err(Refusal::Other(format!("attempt {attempt} was told to end already")));
+        }
+        let release = self.now.saturating_add(grace.max(1));
+        let Some(taken) = state.taken[..self.running].get_mut(attempt as usize) else {
+            return Err(Refusal::Other(format!("there is no attempt {attempt}")));
+        };
+        taken.until = taken.until.min(release);
+        state.evicted.push((attempt, release));
+        Ok(())
     }
-    fn re_place(&self, _job: Row, _part: Option<Part>, _how: &FakePlacing) -> Result<Outcome, Refusal> {
-        Err(not_yet())
+    fn re_place(&self, attempt: Row, _how: &FakePlacing) -> Result<Outcome, Refusal> {
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        let Some((_, from)) = state.evicted.iter().find(|(row, _)| *row == attempt).copied() else {
+            return Err(Refusal::Other(format!("attempt {attempt} was not evicted")));
+        };
+        let cores = state.taken[attempt as usize].cores;
+        let job = FakeJob { cores, limit: Duration::MAX };
+        if !self.is_free(&state, job, from) {
+            return Err(Refusal::NotNow(format!("{cores} cores are not free elsewhere")));
+        }
+        state.taken.push(Taken { cores, from, until: Timestamp::MAX });
+        Ok(Outcome::Claimed)
+    }
+
+    fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal> {
+        let mut reports = self.reports.borrow_mut();
+        let known = reports.entry((table.to_owned(), name.to_owned())).or_default();
+        known.extend(rows.iter().copied().zip(values.iter().copied()));
+        Ok(())
     }
 
     fn hold(&self, job: Row, why: &str) -> Result<(), Refusal> {

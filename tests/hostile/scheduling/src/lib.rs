@@ -1,7 +1,7 @@
 //! Misbehaves in the role scheduling as its configuration says; else starts what fits, in order.
 
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cycle, Keep, Placing, Scheduling, Scope, StopRule};
+use ephor_sdk::scheduling::{Afterwards, Cycle, Keep, Placing, Scheduling, Scope, StopRule};
 use hostile_faults::{Config, FLOOD_BYTES, Fault, HUGE_STRING_BYTES, text};
 
 /// The policy.
@@ -60,8 +60,10 @@ fn wrong_rows<C: Cycle>(cycle: &C, how: &C::Placing) {
         let _ = cycle.earliest_start(row, None, how, cycle.now()).map(|slot| cycle.reserve(&slot, Keep::ThisCycle));
         let _ = cycle.hold(row, "no such job");
         let _ = cycle.note(row, "no such job");
-        let _ = cycle.evict(row, None, 0, 0, "no such attempt");
-        let _ = cycle.re_place(row, None, how);
+        let _ = cycle.evict(row, 0, Afterwards::Requeue, "no such attempt");
+        let _ = cycle.re_place(row, how);
+        let _ = cycle.report("queues", "fair.gpu", &[row], &[1, 2]);
+        let _ = cycle.report("queues", "fair.gpu", &[row], &[1]);
         let _ = cycle.lift(row);
         let _ = cycle.column("jobs", "cpu", Some(&[row]));
         let _ = cycle.ragged("attempts", "on-nodes", &[row]);

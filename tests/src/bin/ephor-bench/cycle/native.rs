@@ -3,7 +3,7 @@
 use ephor_core::cycle::{self as core, CycleRefusal, CycleSlot};
 use ephor_core::roles::{Fault, Scheduling};
 use ephor_model::{ResourceId, Span, Timestamp as At};
-use ephor_sdk::scheduling::{Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
+use ephor_sdk::scheduling::{Afterwards, Cause, Cycle, Keep, Outcome, Part, Placing, Refusal, Scope, Slot, StopRule};
 use ephor_sdk::{Duration, Row, Timestamp};
 use scheduling_backfill::{Backfill, Config};
 use std::cell::RefCell;
@@ -55,8 +55,8 @@ impl Placing for Where {
     fn only_devices(&self, _: &[(Row, u32)]) -> Result<(), Refusal> {
         not_here()
     }
-    fn may_claim(&self, _: bool) -> Result<(), Refusal> {
-        not_here()
+    fn may_claim(&self, yes: bool) {
+        self.0.borrow_mut().may_claim = yes;
     }
 }
 
@@ -172,11 +172,18 @@ impl Cycle for Bridge {
     fn lift(&self, reservation: u32) -> Result<(), Refusal> {
         self.0.borrow_mut().lift(reservation).map_err(refusal)
     }
-    fn evict(&self, attempt: Row, _: Option<Part>, tasks: u32, grace: Duration, why: &str) -> Result<(), Refusal> {
-        self.0.borrow_mut().evict(attempt, None, tasks, Span(grace), why).map_err(refusal)
+    fn evict(&self, attempt: Row, grace: Duration, then: Afterwards, why: &str) -> Result<(), Refusal> {
+        let then = match then {
+            Afterwards::Requeue => core::Afterwards::Requeue,
+            Afterwards::Cancel => core::Afterwards::Cancel,
+        };
+        self.0.borrow_mut().evict(attempt, Span(grace), then, why).map_err(refusal)
     }
-    fn re_place(&self, attempt: Row, _: Option<Part>, how: &Where) -> Result<Outcome, Refusal> {
-        self.0.borrow_mut().re_place(attempt, None, &how.0.borrow()).map(outcome).map_err(refusal)
+    fn re_place(&self, attempt: Row, how: &Where) -> Result<Outcome, Refusal> {
+        self.0.borrow_mut().re_place(attempt, &how.0.borrow()).map(outcome).map_err(refusal)
+    }
+    fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal> {
+        self.0.borrow_mut().report(table, name, rows, values).map_err(refusal)
     }
     fn hold(&self, job: Row, why: &str) -> Result<(), Refusal> {
         self.0.borrow_mut().hold(job, why).map_err(refusal)

@@ -188,6 +188,6 @@ fn spec(request: Request, limit: Span) -> JobSpec {
     spec.queue = "default".into();
     spec.account = "default".into();
     spec.time_limit = Some(limit);
-    spec.request = request;
+    spec.request = request.into();
     spec
 }
