@@ -33,6 +33,10 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     let caller = Caller { now, utc_offset: clock::offset(now), work_dir: folder, environment: &environment };
     let mut job = sbatch::read(&line, script, &caller)?;
     job.draft.spec.words.push(("Command".to_owned(), command.unwrap_or_else(|| "(null)".into())));
+    if let Ok(host) = nix::unistd::gethostname() {
+        let variables = &mut job.draft.blobs.environment;
+        sbatch::environment::put(variables, "SLURM_SUBMIT_HOST", &host.to_string_lossy());
+    }
     if !job.quiet {
         job.warnings.iter().for_each(|line| output::problem(line));
     }

@@ -1,7 +1,7 @@
 //! Takes the options of all sources in their order, checks each value, and makes the job of them.
 
 use super::table::{Key, TABLE};
-use super::{PROGRAM, Script, Submission, USAGE, gpu, refused};
+use super::{PROGRAM, Script, Submission, USAGE, environment, gpu, refused};
 use crate::failure::Failure;
 use crate::getopt::Given;
 use crate::table::Fate;
@@ -259,6 +259,8 @@ impl<'a> Collector<'a> {
         let Script { text, name, .. } = script;
         let draft = submit::draft_of(text, args, &name, &self.before, &self.command_line, self.caller);
         let mut draft = draft.map_err(|error| self.explain(&error))?;
+        let options = self.before.iter().chain(&self.command_line);
+        environment::add(&mut draft.blobs.environment, options, self.caller.work_dir);
         let spec = &mut draft.spec;
         (spec.begin, spec.deadline) = (self.begin, self.deadline);
         let default = OUTPUT[usize::from(spec.array.is_some())];

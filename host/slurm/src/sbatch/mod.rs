@@ -3,7 +3,8 @@
 //! Within one source the last option wins; the command line wins over the environment, and that over the script.
 
 mod collect;
-mod gpu;
+pub mod environment;
+pub(crate) mod gpu;
 mod pbs;
 pub mod refusal;
 pub mod script;
@@ -104,7 +105,7 @@ pub fn read(line: &CommandLine, script: Script, caller: &Caller<'_>) -> Result<S
     if let Some(word) = strays.first() {
         return Err(stray(word));
     }
-    let from_environment = environment(caller.environment);
+    let from_environment = defaults(caller.environment);
     let ignores_pbs = |given: &Given<Key>| given.key == Key::IgnorePbs;
     if !directives.iter().chain(&from_environment).chain(&line.given).any(ignores_pbs) {
         for given in &pbs::options(&found.pbs)? {
@@ -132,7 +133,7 @@ fn read_directives(words: &[String]) -> Result<(Vec<Given<Key>>, Vec<String>), F
 }
 
 /// The options that the environment gives.
-fn environment(entries: &[String]) -> Vec<Given<Key>> {
+fn defaults(entries: &[String]) -> Vec<Given<Key>> {
     let value = |name: &str| entries.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='));
     let mut given = Vec::new();
     for def in TABLE {

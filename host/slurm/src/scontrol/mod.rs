@@ -1,9 +1,13 @@
 //! `scontrol`: its command line, and what it shows.
 
 pub mod show_job;
+pub mod show_node;
+pub mod show_partition;
+pub mod update;
 
 use crate::failure::Failure;
-use crate::squeue::{JobId, parse_id};
+use crate::squeue::{JobId, SHOWN_AFTER_END, parse_id};
+use ephor_model::limits;
 use ephor_model::submit::hostlist;
 
 /// Name of the command in messages.
@@ -16,14 +20,20 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("show hostnames [LIST]", "works; without a list that of SLURM_JOB_NODELIST"),
     ("show hostlist NAMES", "differs: sorted"),
     ("show hostlistsorted NAMES", "works"),
+    ("show partition [NAME]", "works; -o"),
+    ("show node [NAMES]", "works; -o; differs: what Ephor does not know of a node is left out"),
+    ("show config", "differs: version, cluster, MaxArraySize, MinJobAge and the like alone"),
     ("hold, uhold ID...", "works"),
     ("release ID...", "works"),
-    ("requeue ID...", "works"),
+    ("requeue ID...", "differs: jobs that run; one that has ended is submitted again"),
+    ("update JobId=ID KEY=VALUE...", "works, with the keys below"),
+    ("update NodeName=NAMES State=DRAIN|RESUME Reason=TEXT", "works"),
+    ("ping", "works"),
     ("version", "works"),
-    ("show config, partition, node, reservation", "not there: sinfo, `ephor queue show`, `ephor node show`, `ephor reservation list`"),
-    ("update", "not there: `ephor job modify`"),
+    ("show reservation", "not there: `ephor reservation list`"),
+    ("update PartitionName=, ReservationName=", "not there: `ephor queue set`, `ephor reservation set`"),
     ("create, delete", "not there: `ephor apply`"),
-    ("reconfigure, shutdown, ping, ...", "not there: `ephor status`"),
+    ("reconfigure, shutdown, ...", "not there: what is set with `ephor apply` holds at once"),
 ];
 
 /// What is to be done.
@@ -35,6 +45,16 @@ pub enum Command {
     Print(Vec<String>),
     /// Write out the nodes of the job that this runs in.
     ShowOwnHosts,
+    /// Show partitions; none: all.
+    ShowPartitions(Option<String>),
+    /// Show nodes; none: all.
+    ShowNodes(Vec<String>),
+    /// Show the configuration.
+    ShowConfig,
+    /// Say whether the controller answers.
+    Ping,
+    /// Change something: the words for [`update::read`].
+    Update(Vec<String>),
     /// Keep jobs back.
     Hold(Vec<JobId>),
     /// Let them go.
@@ -90,7 +110,10 @@ fn command(words: &[&str]) -> Result<Command, Failure> {
         _ if is("requeue", 4) => ids(first, rest).map(Command::Requeue),
         _ if is("version", 1) => Ok(Command::Version),
         _ if first.is_empty() || is("help", 1) => Ok(Command::Help),
-        _ if is("update", 1) => Err(lacking(first, "`ephor job modify`")),
+        _ if is("update", 1) => Ok(Command::Update(rest.iter().map(|word| (*word).to_owned()).collect())),
+        _ if is("ping", 3) => Ok(Command::Ping),
+        _ if is("create", 2) || is("delete", 1) => Err(lacking(first, "`ephor apply`")),
+        _ if is("reconfigure", 3) => Err(lacking(first, "what is set with `ephor apply` holds at once")),
         _ => Err(Failure { lines: vec![format!("invalid keyword: {first}")], code: 1 }),
     }
 }
@@ -117,9 +140,15 @@ fn show(words: &[&str]) -> Result<Command, Failure> {
             let names = hosts(&names())?;
             Ok(Command::Print(vec![hostlist::fold(&names)]))
         }
-        _ if is("partitions", 4) || is("nodes", 4) || is("config", 6) || is("reservations", 3) => {
-            Err(lacking(&format!("show {entity}"), "sinfo, `ephor queue show`, `ephor node show`, `ephor reservation list`"))
+        _ if is("partitions", 4) || is("partitionname", 4) => {
+            Ok(Command::ShowPartitions(value.or(rest.first().copied()).map(str::to_owned)))
         }
+        _ if is("nodes", 4) || is("nodename", 4) => Ok(Command::ShowNodes(match names().as_str() {
+            "" => Vec::new(),
+            list => hosts(list)?,
+        })),
+        _ if is("config", 6) => Ok(Command::ShowConfig),
+        _ if is("reservations", 3) => Err(lacking("show reservation", "`ephor reservation list`")),
         _ => Err(Failure { lines: vec![format!("invalid entity:{entity} for keyword:show ")], code: 1 }),
     }
 }
@@ -154,12 +183,27 @@ fn lacking(command: &str, near: &str) -> Failure {
     Failure::error(PROGRAM, format!("{command} is not there in Ephor: {near}"), 1)
 }
 
+/// The lines of `show config`, which clients read names and numbers from.
+pub fn config(cluster: &str, as_of: &str) -> Vec<String> {
+    let lines = [
+        ("ClusterName", cluster.to_owned()),
+        ("DefMemPerNode", "UNLIMITED".into()),
+        ("MaxArraySize", (limits::ARRAY_ELEMENTS + 1).to_string()),
+        ("MinJobAge", format!("{} sec", SHOWN_AFTER_END.0 / 1000)),
+        ("SelectType", "select/cons_tres".into()),
+        ("SLURM_VERSION", crate::VERSION.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned()),
+    ];
+    let first = format!("Configuration data as of {as_of}");
+    std::iter::once(first).chain(lines.map(|(name, value)| format!("{name:<23} = {value}"))).collect()
+}
+
 /// The help of the command.
 pub fn help() -> String {
     let mut text = format!("Usage: {PROGRAM} [-o] COMMAND\n\n");
     for (command, what) in COMMANDS {
-        text.push_str(&format!("  {command:<44} {what}\n"));
+        text.push_str(&format!("  {command:<54} {what}\n"));
     }
+    text.push_str(&format!("\nKeys of a job: {}\n", update::keys()));
     text
 }
 
@@ -180,6 +224,8 @@ mod tests {
         assert_eq!(read("show hostname n[08-10],g1").unwrap().command, Command::Print(["n08", "n09", "n10", "g1"].map(String::from).to_vec()));
         assert_eq!(read("show hostlistsorted n3,n1,n2").unwrap().command, Command::Print(vec!["n[1-3]".into()]));
         assert_eq!(read("show hostnames").unwrap().command, Command::ShowOwnHosts);
+        assert_eq!(read("show part -o").unwrap(), CommandLine { command: Command::ShowPartitions(None), one_line: true });
+        assert_eq!(read("show node n[1-2]").unwrap().command, Command::ShowNodes(vec!["n1".into(), "n2".into()]));
         assert_eq!(read("requeue 7").unwrap().command, Command::Requeue(one(7)));
         assert_eq!(read("show jobb 1").unwrap_err().lines, ["invalid entity:jobb for keyword:show "]);
         assert_eq!(read("show job x").unwrap_err(), invalid_id());

@@ -54,7 +54,8 @@ fn limit(limit: Option<Span>) -> String {
     }
 }
 
-fn gres(node: &NodeView, used: bool) -> String {
+/// GPUs by type: all, or those in use.
+pub fn gres(node: &NodeView, used: bool) -> String {
     let one = |(kind, all, busy): &(String, u32, u32)| {
         let n = if used { busy } else { all };
         if kind.is_empty() { format!("gpu:{n}") } else { format!("gpu:{kind}:{n}") }

@@ -73,6 +73,19 @@ impl NodeState {
         found.map_or(("unknown*", "unk*"), |(_, _, long, short)| (long, short))
     }
 
+    /// As `scontrol` writes it: a state, and what is added to it.
+    pub fn flags(self) -> &'static str {
+        match self {
+            Self::Drained => "IDLE+DRAIN",
+            Self::Draining => "MIXED+DRAIN",
+            Self::Down => "DOWN*",
+            Self::Mixed => "MIXED",
+            Self::Allocated => "ALLOCATED",
+            Self::Idle => "IDLE",
+            Self::Unknown => "UNKNOWN*",
+        }
+    }
+
     /// `idle`, `drained`.
     pub fn long(self) -> &'static str {
         self.names().0
@@ -96,6 +109,8 @@ pub struct PartitionView {
     pub default_time: Option<Span>,
     pub max_nodes: Option<u32>,
     pub priority: i64,
+    /// In MiB.
+    pub default_mem_per_cpu: Option<u64>,
     /// Its nodes, by their place in the list of all.
     pub nodes: Vec<usize>,
 }
