@@ -59,6 +59,10 @@ pub struct JobView {
     pub exit_signal: i32,
     pub nodes: Vec<String>,
     pub request: Request,
+    /// CPU time of its last attempt, in milliseconds.
+    pub cpu_ms: i64,
+    /// Most memory that it held at once, in MiB.
+    pub peak_mem: i64,
     /// Thousandths of a core, asked for or held.
     pub cpu_milli: i64,
     pub priority: i64,

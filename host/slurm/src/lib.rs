@@ -7,6 +7,7 @@ pub mod columns;
 pub mod failure;
 pub mod getopt;
 pub mod job;
+pub mod sacct;
 pub mod sbatch;
 pub mod scancel;
 pub mod scontrol;

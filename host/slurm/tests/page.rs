@@ -2,7 +2,7 @@
 
 use ephor_slurm::columns::Column;
 use ephor_slurm::table::OptionDef;
-use ephor_slurm::{sbatch, scancel, scontrol, sinfo, squeue};
+use ephor_slurm::{sacct, sbatch, scancel, scontrol, sinfo, squeue};
 use std::path::Path;
 
 fn options<K>(table: &[OptionDef<K>]) -> String {
@@ -24,11 +24,17 @@ fn fields<R>(table: &[Column<R>]) -> String {
     text
 }
 
+fn sacct_fields() -> String {
+    let names: Vec<String> = sacct::fields::FIELDS.iter().map(|field| format!("`{}`", field.name)).collect();
+    format!("{}.\n", names.join(", "))
+}
+
 fn commands() -> String {
     let mut text = "| command | here |\n|---|---|\n".to_owned();
     for (command, what) in scontrol::COMMANDS {
-        text.push_str(&format!("| `{command}` | {what} |\n"));
+        text.push_str(&format!("| `{}` | {what} |\n", command.replace('|', "\\|")));
     }
+    text.push_str(&format!("\nKeys of a job for `update`: {}.\n", scontrol::update::keys()));
     text
 }
 
@@ -40,6 +46,8 @@ fn the_page_says_what_the_tables_say() {
         ("scontrol", commands()),
         ("squeue", options(squeue::table::TABLE)),
         ("squeue fields", fields(squeue::fields::FIELDS)),
+        ("sacct", options(sacct::table::TABLE)),
+        ("sacct fields", sacct_fields()),
         ("sinfo", options(sinfo::table::TABLE)),
         ("sinfo fields", fields(sinfo::fields::FIELDS)),
     ];

@@ -4,6 +4,7 @@
 
 mod links;
 mod rows;
+mod sacct;
 mod sbatch;
 mod scancel;
 mod scontrol;
@@ -24,6 +25,7 @@ pub use links::Links;
 
 /// The commands by their names.
 const COMMANDS: &[(&str, Run)] = &[
+    ("sacct", sacct::run),
     ("sbatch", sbatch::run),
     ("scancel", scancel::run),
     ("scontrol", scontrol::run),
@@ -36,7 +38,7 @@ type Run = fn(&[String]) -> anyhow::Result<ExitCode>;
 /// Runs a command of Slurm
 #[derive(Args)]
 pub struct Slurm {
-    /// sbatch, scancel, scontrol, sinfo or squeue
+    /// sacct, sbatch, scancel, scontrol, sinfo or squeue
     name: String,
     /// Its own options and words
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]

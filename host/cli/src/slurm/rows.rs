@@ -48,6 +48,8 @@ impl Rows {
             exit_code: job.exit_code,
             exit_signal: job.exit_signal,
             nodes: job.nodes,
+            cpu_ms: job.cpu_ms,
+            peak_mem: job.peak_mem_mib,
             // The controller sends what it has checked itself.
             request: request_from_wire(request).unwrap_or_else(|_| Request::default()),
             cpu_milli: job.cpus,

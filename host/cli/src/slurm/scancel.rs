@@ -34,7 +34,7 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for problem in &reply.problems {
         // A job that is gone is what was asked for.
-        let gone = problem.error.contains("there is no") || problem.error.contains("has ended") || problem.error.contains("already");
+        let gone = problem.error.contains("there is no") || problem.error.contains("ended");
         let text = if gone { "Invalid job id specified" } else { &problem.error };
         if !gone {
             code = ExitCode::FAILURE;

@@ -1,6 +1,7 @@
 //! `sinfo`.
 
 use super::{connect, help, shown, variable, version};
+use crate::connect::Controller;
 use crate::output;
 use ephor_model::{Span, Timestamp};
 use ephor_proto::v1::{Amount, Empty, Node, QueueObject};
@@ -18,12 +19,7 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     if query.help {
         return help(&sinfo::help());
     }
-    let mut controller = connect()?;
-    let nodes = controller.call(async |c| c.list_nodes(Empty {}).await)?.nodes;
-    let queues = controller.call(async |c| c.list_queues(Empty {}).await)?.queues;
-    let objects = queues.iter().filter_map(|view| view.queue.as_ref());
-    let partitions: Vec<Rc<PartitionView>> = objects.map(|queue| Rc::new(partition(queue, &nodes))).collect();
-    let nodes: Vec<Rc<NodeView>> = nodes.iter().map(|node| Rc::new(view(node))).collect();
+    let Cluster { partitions, nodes } = Cluster::ask(&mut connect()?)?;
     let longest = |names: &mut dyn Iterator<Item = usize>| names.max().unwrap_or(0);
     let format = query.pieces(
         longest(&mut nodes.iter().map(|node| node.name.len())),
@@ -47,6 +43,23 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// All partitions and nodes, as rows.
+pub(super) struct Cluster {
+    pub(super) partitions: Vec<Rc<PartitionView>>,
+    pub(super) nodes: Vec<Rc<NodeView>>,
+}
+
+impl Cluster {
+    /// Asks the controller.
+    pub(super) fn ask(controller: &mut Controller) -> anyhow::Result<Self> {
+        let nodes = controller.call(async |c| c.list_nodes(Empty {}).await)?.nodes;
+        let queues = controller.call(async |c| c.list_queues(Empty {}).await)?.queues;
+        let objects = queues.iter().filter_map(|view| view.queue.as_ref());
+        let partitions = objects.map(|queue| Rc::new(partition(queue, &nodes))).collect();
+        Ok(Self { partitions, nodes: nodes.iter().map(|node| Rc::new(view(node))).collect() })
+    }
+}
+
 fn partition(queue: &QueueObject, nodes: &[Node]) -> PartitionView {
     let inside = |node: &Node| queue.node_features.iter().all(|feature| node.features.contains(feature));
     let available = match queue.state.as_str() {
@@ -63,6 +76,7 @@ fn partition(queue: &QueueObject, nodes: &[Node]) -> PartitionView {
         default_time: queue.default_time.map(Span),
         max_nodes: queue.max_nodes,
         priority: queue.priority,
+        default_mem_per_cpu: queue.default_mem_per_cpu,
         nodes: nodes.iter().enumerate().filter(|(_, node)| inside(node)).map(|(at, _)| at).collect(),
     }
 }

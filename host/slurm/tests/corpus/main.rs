@@ -85,6 +85,8 @@ fn view(draft: Draft) -> JobView {
         exit_code: 0,
         exit_signal: 0,
         nodes: Vec::new(),
+        cpu_ms: 0,
+        peak_mem: 0,
         cpu_milli: i64::try_from(request.cpu_count()).unwrap() * 1000,
         request,
         priority: 1,
