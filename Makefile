@@ -6,13 +6,14 @@ PROFILE := --release
 PLUGINS := target/plugins
 HOSTILE := target/hostile
 
-.PHONY: help build plugins hostile toolchain demo test bench check-long fmt lint clean
+.PHONY: help build plugins hostile toolchain demo test bench corpus check-long fmt lint clean
 
 help:
 	@echo 'make build       ephor, ephor-agent, ephor-shim in target/release, policies in $(PLUGINS)'
 	@echo 'make demo        a controller, three agents, eight jobs and a policy swap, on this machine'
 	@echo 'make test        every test that runs in minutes'
 	@echo 'make bench       figures as JSON, one object a line; ONLY=name for one of them'
+	@echo 'make corpus      scripts with what Slurm made of them, against a live controller; FILE=... names them'
 	@echo 'make check-long  the tests that take long'
 	@echo 'make lint        formatting and clippy, as CI runs them'
 
@@ -42,6 +43,9 @@ test: build hostile
 
 bench: build
 	target/release/ephor-bench $(if $(ONLY),--only $(ONLY))
+
+corpus: build
+	target/release/ephor-corpus $(or $(FILE),../shared/sbatch/corpus.yaml)
 
 check-long: build hostile
 	EPHOR_LONG=1 PROPTEST_CASES=20000 $(CARGO) test $(PROFILE) --workspace --no-fail-fast

@@ -27,11 +27,13 @@ pub struct Options {
     pub simulated: u32,
     /// How many nodes are simulated, by one process.
     pub simulated_nodes: usize,
+    /// The file that describes them; empty: nodes with many cores and much memory, `sim1` and so on.
+    pub scene: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { agents: 1, cpus: 4, config: String::new(), simulated: 0, simulated_nodes: 1 }
+        Self { agents: 1, cpus: 4, config: String::new(), simulated: 0, simulated_nodes: 1, scene: String::new() }
     }
 }
 
@@ -148,10 +150,13 @@ impl TestCluster {
     /// Starts one process with the simulated nodes, `sim1` and so on.
     fn start_simulator(&mut self) {
         let scene = self.folder().join("scene.toml");
-        let text = format!(
-            "[[nodes]]\nprefix = \"sim\"\ncount = {}\ncpus = {}\nmemory_mib = 1000000\n",
-            self.options.simulated_nodes, self.options.simulated
-        );
+        let text = match self.options.scene.as_str() {
+            "" => format!(
+                "[[nodes]]\nprefix = \"sim\"\ncount = {}\ncpus = {}\nmemory_mib = 1000000\n",
+                self.options.simulated_nodes, self.options.simulated
+            ),
+            scene => scene.to_owned(),
+        };
         fs::write(&scene, text).expect("the folder can be written");
         let token = self.ephor_ok(&["node", "token"]);
         let mut command = Command::new(binary("ephor-agent"));

@@ -11,16 +11,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("host/placement", &["model"]),
     ("host/core", &["model", "placement"]),
     ("host/proto", &["model"]),
+    ("host/slurm", &["model"]),
     ("host/policy", &["model", "placement", "core"]),
     ("host/store", &["model", "placement", "core"]),
     ("host/sim", &["model", "placement", "core", "policy", "store"]),
     ("host/controller", &["model", "placement", "core", "policy", "store", "proto", "sim"]),
-    ("host/cli", &["model", "core", "policy", "policy-build", "store", "proto", "sim", "controller"]),
+    ("host/cli", &["model", "core", "policy", "policy-build", "store", "proto", "sim", "slurm", "controller"]),
     ("agent", &["model", "proto"]),
     ("sdk/build", &[]),
 ];
 
-const PURE: &[&str] = &["host/model", "host/placement", "host/core"];
+const PURE: &[&str] = &["host/model", "host/placement", "host/core", "host/slurm"];
 
 /// Law 2: what a pure crate may not name, and what to do instead.
 const IMPURE: &[(&str, &str)] = &[

@@ -50,12 +50,15 @@ pub fn order(
     if launch.stdout.is_empty() {
         return Err("no output file is named".into());
     }
-    let own = [MARK, "SLURMD_NODENAME", "EPHOR_NODE", "CUDA_VISIBLE_DEVICES"];
+    let own = [MARK, "SLURMD_NODENAME", "SLURM_TASK_PID", "EPHOR_NODE", "CUDA_VISIBLE_DEVICES"];
     let is_own = |e: &&String| own.iter().any(|name| e.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')));
     let mut environment: Vec<_> = launch.environment.iter().filter(|e| !is_own(e)).cloned().collect();
     environment.push(mark(entry));
     environment.push(format!("SLURMD_NODENAME={}", launch.node));
     environment.push(format!("EPHOR_NODE={}", launch.node));
+    if !environment.iter().any(|entry| entry.starts_with("TMPDIR=")) {
+        environment.push("TMPDIR=/tmp".into());
+    }
     environment.extend(gpu::visible(&launching.gpus, &launch.devices)?);
     let first = launch.attempt.is_none_or(|a| a.attempt <= 1);
     Ok(Order {

@@ -92,7 +92,11 @@ fn prepare(order: &Order, shim: Pid) -> Result<(), String> {
 }
 
 fn exec(entry: &Entry, order: &Order) -> String {
-    let Ok(environment) = c_strings(&order.environment) else { return "an environment entry holds a NUL byte".into() };
+    let Ok(mut environment) = c_strings(&order.environment) else {
+        return "an environment entry holds a NUL byte".into();
+    };
+    // Known to nobody before: the process is this one.
+    environment.extend(CString::new(format!("SLURM_TASK_PID={}", Pid::this())));
     let Ok(mut arguments) = c_strings(match &order.program {
         Program::Script(arguments) | Program::Argv(arguments) => arguments,
     }) else {

@@ -27,6 +27,7 @@ mod queue;
 mod reservation;
 mod restore;
 mod sim;
+mod slurm;
 mod status;
 mod user;
 
@@ -102,6 +103,10 @@ enum Noun {
     Backup(backup::Backup),
     /// Replay a trace under chosen policies, in virtual time
     Sim(sim::Sim),
+    /// Run a command of Slurm: sbatch, squeue, ...
+    Slurm(slurm::Slurm),
+    /// Make links named sbatch, squeue, ... to this binary
+    SlurmLinks(slurm::Links),
     /// Show how the controller is
     Status(status::Status),
     /// Print the completion script of a shell
@@ -129,6 +134,8 @@ impl Noun {
             Self::Export(noun) => noun.run(global),
             Self::Backup(noun) => noun.run(global),
             Self::Sim(noun) => noun.run(global),
+            Self::Slurm(noun) => noun.run(),
+            Self::SlurmLinks(noun) => noun.run(),
             Self::Status(noun) => noun.run(global),
             Self::Completion(noun) => noun.run(),
             Self::Man(noun) => noun.run(),
@@ -138,9 +145,13 @@ impl Noun {
 
 fn main() -> ExitCode {
     // Clients ask for the version in loops: answer before anything is built.
-    let mut args = std::env::args_os().skip(1);
+    let line: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if let Some(code) = slurm::called(&line) {
+        return code;
+    }
+    let mut args = line.iter().skip(1);
     let result = match (args.next(), args.next()) {
-        (Some(only), None) if only == "--version" || only == "-V" => {
+        (Some(only), None) if *only == "--version" || *only == "-V" => {
             output::line(concat!("ephor ", env!("CARGO_PKG_VERSION"))).map(|()| ExitCode::SUCCESS)
         }
         _ => {

@@ -151,6 +151,9 @@ pub struct JobCommon {
     pub reservation: Option<String>,
     /// It must have ended by this time: it does not start where its time limit would go beyond it.
     pub deadline: Option<Timestamp>,
+    /// How it was asked for in the words of the command that submitted it, by name, such as `TresPerNode` and `gres:gpu:2`:
+    /// to be shown again. Nothing is decided by them. At most [`crate::limits::WORDS`].
+    pub words: Vec<(String, String)>,
 }
 
 /// A job as specified, small enough to stay in memory: script and environment are kept apart, by digest. What it has in

@@ -12,6 +12,8 @@ pub const ARGUMENT_BYTES: usize = 256 << 10;
 pub const TEXT_BYTES: usize = 4096;
 /// Bytes of the name of a queue, account, user, node, feature or policy.
 pub const NAME_BYTES: usize = 255;
+/// Words of one job that are only kept to be shown: more than any command has.
+pub const WORDS: usize = 32;
 /// Dependencies of one job.
 pub const DEPENDENCIES: usize = 1024;
 /// Arrays that one array waits for element by element: one bit of each element's record.

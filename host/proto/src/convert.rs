@@ -171,6 +171,7 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         requeue: s.requeue,
         array: s.array.as_ref().map(ToString::to_string),
         licences: licences_to_wire(&s.licences),
+        words: words_to_wire(&s.words),
         reservation: s.reservation.clone(),
         deadline: s.deadline.map(|t| t.0),
     }
@@ -310,6 +311,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         requeue: w.requeue,
         array,
         licences: licences_from_wire(w.licences)?,
+        words: words_from_wire(w.words)?,
         reservation: w.reservation,
         deadline: w.deadline.map(Timestamp),
     };
@@ -320,6 +322,22 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
+}
+
+/// Writes how a job was asked for.
+pub fn words_to_wire(words: &[(String, String)]) -> Vec<v1::Word> {
+    words.iter().map(|(name, text)| v1::Word { name: name.clone(), text: text.clone() }).collect()
+}
+
+fn words_from_wire(wire: Vec<v1::Word>) -> Result<Vec<(String, String)>, Malformed> {
+    if wire.len() > limits::WORDS {
+        return bad(format!("{} words about how the job was asked for are more than {}", wire.len(), limits::WORDS));
+    }
+    for word in &wire {
+        text("a word about how the job was asked for", &word.name, limits::NAME_BYTES)?;
+        text("a word about how the job was asked for", &word.text, limits::TEXT_BYTES)?;
+    }
+    Ok(wire.into_iter().map(|word| (word.name, word.text)).collect())
 }
 
 /// Writes amounts by name; `name_of` knows the site's own resources.

@@ -4,10 +4,10 @@ mod act;
 mod list;
 mod modify;
 mod options;
-mod reference;
+pub(crate) mod reference;
 mod show;
 mod submit;
-mod wait;
+pub(crate) mod wait;
 mod why;
 
 use crate::Global;

@@ -5,7 +5,7 @@ use ephor_core::reservations::why_not_inside;
 use ephor_core::scheduler::Notes;
 use ephor_core::{Element, Job, State};
 use ephor_model::{ArraySpec, DependencyKind, Hold, JobId, JobState, ReasonCode, ResourceId, Span, Timestamp};
-use ephor_proto::convert::{dependencies_to_wire, request_to_wire};
+use ephor_proto::convert::{dependencies_to_wire, request_to_wire, words_to_wire};
 use ephor_proto::limits::licences_to_wire;
 use ephor_proto::v1;
 use ephor_store::HistoryJob;
@@ -28,6 +28,9 @@ impl Source<'_> {
         row.reason_detail = detail;
         row.licences = licences_to_wire(&entry.job.spec.licences);
         row.reservation = entry.job.spec.reservation.clone();
+        row.words = words_to_wire(&entry.job.spec.words);
+        row.stdin = entry.job.spec.stdin.clone();
+        row.dependency_any = entry.job.spec.dependency_any;
         let end = self.state.attempts.get(&id).map(|attempt| attempt.expected_end);
         row.expected_end = end.filter(|t| *t != Timestamp::NEVER).map(|t| t.0);
         row.promised_start = self.state.promises.get(&id).map(|promise| promise.start.0);
@@ -136,6 +139,9 @@ pub(super) fn row(record: HistoryJob) -> v1::Job {
         requeue: record.requeue.unwrap_or(false),
         qos: record.qos,
         licences: Vec::new(),
+        words: Vec::new(),
+        stdin: None,
+        dependency_any: false,
         reservation: None,
         deadline: record.deadline.map(|t| t.0),
         promised_start: None,

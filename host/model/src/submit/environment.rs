@@ -1,6 +1,37 @@
 //! Which part of the caller's environment a job gets.
 
-/// Writes the environment that `--export` asks for, as NUL-ended entries; no rule means all of it.
+/// How the names of variables begin that describe one job: what is submitted from inside a job has its own.
+const OF_ONE_JOB: &[&str] = &[
+    "SLURM_JOB",
+    "SLURM_ARRAY_",
+    "SLURM_STEP",
+    "SLURM_TASK",
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_NNODES",
+    "SLURM_NODE",
+    "SLURM_CPUS_",
+    "SLURM_MEM_PER_",
+    "SLURM_GPUS",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_GTIDS",
+    "SLURM_RESTART_COUNT",
+    "SLURM_SUBMIT_",
+    "SLURM_EXPORT_ENV",
+    "SLURM_TOPOLOGY_",
+    "SLURMD_",
+    "EPHOR_JOB_",
+    "EPHOR_ARRAY_",
+    "EPHOR_ATTEMPT",
+];
+
+fn is_of_one_job(name: &str) -> bool {
+    OF_ONE_JOB.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Writes the environment that `--export` asks for, as NUL-ended entries; no rule means all of it, but for what describes
+/// the job that the caller runs in.
 pub fn select(rule: Option<&str>, caller: &[String]) -> Result<Vec<u8>, String> {
     let mut all = rule.is_none();
     let mut named: Vec<(String, String)> = Vec::new();
@@ -26,7 +57,7 @@ pub fn select(rule: Option<&str>, caller: &[String]) -> Result<Vec<u8>, String> 
     };
     if all {
         for (name, value) in caller.iter().filter_map(|entry| entry.split_once('=')) {
-            if !name.is_empty() && !named.iter().any(|(n, _)| n == name) {
+            if !name.is_empty() && !is_of_one_job(name) && !named.iter().any(|(n, _)| n == name) {
                 put(name, value);
             }
         }
@@ -75,6 +106,11 @@ mod tests {
         assert_eq!(chosen(Some("B,MISSING")), "B=2=3 ");
         assert_eq!(chosen(Some("ALL,A=9,K='x,y'")), "B=2=3 C= A=9 K=x,y ");
         assert_eq!(chosen(Some("A=5")), "A=5 ");
+        let inside = ["SLURM_JOB_ID=5", "SLURM_NTASKS=2", "EPHOR_JOB_ID=5", "SLURM_TIME_FORMAT=%s", "EPHOR_SOCKET=/s"];
+        let inside = inside.map(str::to_owned);
+        let chosen_inside = |rule| String::from_utf8(select(rule, &inside).unwrap()).unwrap().replace('\0', " ");
+        assert_eq!(chosen_inside(None), "SLURM_TIME_FORMAT=%s EPHOR_SOCKET=/s ");
+        assert_eq!(chosen_inside(Some("SLURM_NTASKS,X=1")), "SLURM_NTASKS=2 X=1 ");
         assert!(select(Some("A,,B"), &caller).is_err());
         assert!(select(Some("=1"), &caller).is_err());
     }

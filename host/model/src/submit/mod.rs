@@ -95,7 +95,34 @@ pub fn draft(work: Work, command_line: &[Given], caller: &Caller<'_>) -> Result<
         }
         None => Vec::new(),
     };
-    let (spec, environment) = assemble::assemble(&name, payload, &from_script, command_line, caller)?;
+    build(&name, payload, script, &from_script, command_line, caller)
+}
+
+/// As [`draft`], where whoever calls has read the directives of the script: `before` are the options that those of the
+/// command line win over.
+///
+/// # Errors
+/// As [`draft`].
+pub fn draft_of(
+    text: Vec<u8>,
+    args: Vec<String>,
+    name: &str,
+    before: &[Given],
+    command_line: &[Given],
+    caller: &Caller<'_>,
+) -> Result<Draft, SubmitError> {
+    build(name, Payload::Script { args }, Some(text), before, command_line, caller)
+}
+
+fn build(
+    name: &str,
+    payload: Payload,
+    script: Option<Vec<u8>>,
+    before: &[Given],
+    command_line: &[Given],
+    caller: &Caller<'_>,
+) -> Result<Draft, SubmitError> {
+    let (spec, environment) = assemble::assemble(name, payload, before, command_line, caller)?;
     if environment.len() > limits::ENVIRONMENT_BYTES {
         return Err(SubmitError::new(format!(
             "the environment has {} bytes and a job can take {}; pass less of it with --export=NAME,...",
