@@ -214,7 +214,7 @@ fn clients_read_what_they_expect() {
     let fields: Vec<Vec<&str>> = psij.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(fields, [vec!["JOBID", "ST", "REASON"], vec![&id, "R", "None"]]);
     let aiida = "%i^^^%t^^^%r^^^%B^^^%u^^^%D^^^%C^^^%R^^^%P^^^%l^^^%j";
-    let line = format!("{id}^^^R^^^None^^^n1^^^{user}^^^1^^^2^^^n1^^^default^^^1:30:00^^^work\n");
+    let line = format!("{id}^^^R^^^None^^^n1^^^{user}^^^1^^^2^^^n1^^^main^^^1:30:00^^^work\n");
     assert_eq!(site.ok("squeue", &["--noheader", "-o", aiida, &format!("--jobs={id},{id}")]), line);
     assert_eq!(
         site.ok("squeue", &["-a", "-r", "-h", "-o", "%A,%T,%r", "--states=all"]),
@@ -245,15 +245,15 @@ fn clients_read_what_they_expect() {
     assert!(site.ok("scontrol", &["show", "config"]).contains("\nMinJobAge               = 300 sec\n"));
     let partition = site.ok("scontrol", &["show", "partition", "-o"]);
     assert!(
-        partition.starts_with("PartitionName=default ") && partition.contains(" State=UP TotalCPUs=4 TotalNodes=1 "),
+        partition.starts_with("PartitionName=main ") && partition.contains(" State=UP TotalCPUs=4 TotalNodes=1 "),
         "{partition}"
     );
     assert_eq!(site.run("scontrol", &["show", "partition", "nope"]).err, "Partition nope not found\n");
-    assert!(site.ok("scontrol", &["show", "node", "n1"]).contains("State=MIXED "));
+    assert!(site.ok("scontrol", &["show", "node", "n1"]).contains("\n   State=MIXED "));
 
-    assert_eq!(site.ok("sinfo", &["-h", "-o", "%P %a %D %T %N %c"]), "default* up 1 mixed n1 4\n");
+    assert_eq!(site.ok("sinfo", &["-h", "-o", "%P %a %D %T %N %c"]), "main* up 1 mixed n1 4\n");
     assert_eq!(site.ok("sinfo", &["-h", "-o", "%C"]), "2/2/0/4\n");
-    assert_eq!(site.ok("sinfo", &["-o", "%P"]), "PARTITION\ndefault*\n");
+    assert_eq!(site.ok("sinfo", &["-o", "%P"]), "PARTITION\nmain*\n");
     assert_eq!(site.ok("sinfo", &["--version"]), "slurm 22.05.8\n");
     site.ok("scontrol", &["update", "NodeName=n1", "State=DRAIN", "Reason=disk"]);
     assert_eq!(site.ok("sinfo", &["-h", "-o", "%T %E"]), "draining disk\n");
