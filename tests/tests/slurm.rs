@@ -124,7 +124,9 @@ fn jobs_are_submitted_in_every_way_and_know_themselves() {
     let out = site.file("env.out");
     let has = |name: &str| out.lines().any(|line| line.starts_with(&format!("{name}=")));
     assert!(has("KEPT") && out.contains("SLURM_JOB_ID=2\n"), "{out}");
-    for name in ["SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"] {
+    for name in
+        ["SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"]
+    {
         assert!(!has(name), "{name} is set:\n{out}");
     }
     let said = site.run_with("sbatch", &["-o", "in.out", "--export=NONE,FOO=1"], show, &[]);
@@ -139,8 +141,19 @@ fn jobs_are_submitted_in_every_way_and_know_themselves() {
 #[test]
 fn arrays_and_dependencies_are_shown_and_cancelled_by_element() {
     let site = Site::start(Options::default());
-    let array = site.submit(&["-H", "-a", "1-4%2", "-o", "a-%a.out", "--wrap", "echo $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT"]);
-    assert_eq!(site.ok("squeue", &["-h", "-o", "%i|%t|%r|%K|%F"]), format!("{array}_[1-4%2]|PD|JobHeldUser|1-4%2|{array}\n"));
+    let array = site.submit(&[
+        "-H",
+        "-a",
+        "1-4%2",
+        "-o",
+        "a-%a.out",
+        "--wrap",
+        "echo $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT",
+    ]);
+    assert_eq!(
+        site.ok("squeue", &["-h", "-o", "%i|%t|%r|%K|%F"]),
+        format!("{array}_[1-4%2]|PD|JobHeldUser|1-4%2|{array}\n")
+    );
     let single = site.ok("squeue", &["-h", "-r", "-o", "%i"]);
     assert_eq!(lines(&single), (1..=4).map(|n| format!("{array}_{n}")).collect::<Vec<_>>());
     site.ok("scancel", &[&format!("{array}_2")]);
@@ -149,7 +162,10 @@ fn arrays_and_dependencies_are_shown_and_cancelled_by_element() {
     states.sort_unstable();
     assert_eq!(states, [format!("{array}_2 CANCELLED"), format!("{array}_[1,3-4%2] PENDING")]);
     let after = site.submit(&["-d", &format!("afterany:{array}"), "-o", "after.out", "--wrap", "echo after"]);
-    assert_eq!(site.ok("squeue", &["-h", "-j", &after, "-o", "%r %E"]), format!("Dependency afterany:{array}_*(unfulfilled)\n"));
+    assert_eq!(
+        site.ok("squeue", &["-h", "-j", &after, "-o", "%r %E"]),
+        format!("Dependency afterany:{array}_*(unfulfilled)\n")
+    );
     site.ok("scontrol", &["release", &array]);
     site.wait_for_state(&after, "COMPLETED");
     assert_eq!(["a-1.out", "a-3.out", "a-4.out"].map(|name| site.file(name)), ["1 of 4\n", "3 of 4\n", "4 of 4\n"]);
@@ -158,7 +174,12 @@ fn arrays_and_dependencies_are_shown_and_cancelled_by_element() {
     let said = site.ok("sacct", &["-o", "JobID,State,NodeList", "--parsable2", "-j", &array, "-j", &after]);
     let mut said = lines(&said);
     assert_eq!(said.remove(0), "JobID|State|NodeList");
-    for line in [format!("{array}_2|CANCELLED|None assigned"), format!("{array}_3|COMPLETED|n1"), format!("{after}|COMPLETED|n1"), format!("{after}.batch|COMPLETED|n1")] {
+    for line in [
+        format!("{array}_2|CANCELLED|None assigned"),
+        format!("{array}_3|COMPLETED|n1"),
+        format!("{after}|COMPLETED|n1"),
+        format!("{after}.batch|COMPLETED|n1"),
+    ] {
         assert!(said.contains(&line.as_str()), "{line} is not in {said:?}");
     }
     // What is gone was wanted gone.
@@ -168,28 +189,52 @@ fn arrays_and_dependencies_are_shown_and_cancelled_by_element() {
 #[test]
 fn clients_read_what_they_expect() {
     let site = Site::start(Options::default());
-    let id = site.submit(&["-J", "work", "-c2", "-t", "90", "--comment", "a b", "--wrap", "echo run $SLURM_RESTART_COUNT; sleep 300"]);
+    let id = site.submit(&[
+        "-J",
+        "work",
+        "-c2",
+        "-t",
+        "90",
+        "--comment",
+        "a b",
+        "--wrap",
+        "echo run $SLURM_RESTART_COUNT; sleep 300",
+    ]);
     site.wait_for_state(&id, "RUNNING");
     let user = site.ok("squeue", &["-h", "-o", "%u"]).trim_end().to_owned();
     // batchspawner, nextflow, parsl, NeMo-Run, psij, aiida, simple-slurm, exporters.
     assert_eq!(site.ok("squeue", &["-h", "-j", &id, "-o", "%T %B"]), "RUNNING n1\n");
     assert_eq!(site.ok("squeue", &["--noheader", "-o", "%i %t", "-t", "all", "-u", &user]), format!("{id} R\n"));
-    assert_eq!(site.ok("squeue", &["--noheader", "--format=%i %t", "--job", &format!("{id},{id}")]), format!("{id} R\n"));
+    assert_eq!(
+        site.ok("squeue", &["--noheader", "--format=%i %t", "--job", &format!("{id},{id}")]),
+        format!("{id} R\n")
+    );
     assert_eq!(site.ok("squeue", &["-n", "work", "-h", "-o", "%A"]), format!("{id}\n"));
     let psij = site.ok("squeue", &["-O", "JobArrayID,StateCompact,Reason", "-t", "all", "--me"]);
     let fields: Vec<Vec<&str>> = psij.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(fields, [vec!["JOBID", "ST", "REASON"], vec![&id, "R", "None"]]);
     let aiida = "%i^^^%t^^^%r^^^%B^^^%u^^^%D^^^%C^^^%R^^^%P^^^%l^^^%j";
-    let line = format!("{id}^^^R^^^None^^^n1^^^{user}^^^1^^^2^^^n1^^^default^^^1:30:00^^^work\n");
+    let line = format!("{id}^^^R^^^None^^^n1^^^{user}^^^1^^^2^^^n1^^^main^^^1:30:00^^^work\n");
     assert_eq!(site.ok("squeue", &["--noheader", "-o", aiida, &format!("--jobs={id},{id}")]), line);
-    assert_eq!(site.ok("squeue", &["-a", "-r", "-h", "-o", "%A,%T,%r", "--states=all"]), format!("{id},RUNNING,None\n"));
+    assert_eq!(
+        site.ok("squeue", &["-a", "-r", "-h", "-o", "%A,%T,%r", "--states=all"]),
+        format!("{id},RUNNING,None\n")
+    );
     // Unknown jobs: one is an error, of two the known ones are shown.
     let gone = site.run("squeue", &["-h", "-j", "99999"]);
     assert_eq!((gone.code, gone.err.as_str()), (1, "slurm_load_jobs error: Invalid job id specified\n"));
     assert_eq!(site.ok("squeue", &["-h", "-j", "99998,99999"]), "");
 
     let shown = site.ok("scontrol", &["show", "job", "-o", &id]);
-    for field in ["JobName=work", "JobState=RUNNING", "TimeLimit=01:30:00", "NumCPUs=2", "NodeList=n1", "Comment=a b", "CPUs/Task=2"] {
+    for field in [
+        "JobName=work",
+        "JobState=RUNNING",
+        "TimeLimit=01:30:00",
+        "NumCPUs=2",
+        "NodeList=n1",
+        "Comment=a b",
+        "CPUs/Task=2",
+    ] {
         assert!(shown.contains(&format!(" {field} ")), "{field} is not in {shown}");
     }
     let gone = site.run("scontrol", &["show", "job", "99999"]);
@@ -199,13 +244,16 @@ fn clients_read_what_they_expect() {
     assert_eq!(own.out, "n1\nn2\n");
     assert!(site.ok("scontrol", &["show", "config"]).contains("\nMinJobAge               = 300 sec\n"));
     let partition = site.ok("scontrol", &["show", "partition", "-o"]);
-    assert!(partition.starts_with("PartitionName=default ") && partition.contains(" State=UP TotalCPUs=4 TotalNodes=1 "), "{partition}");
+    assert!(
+        partition.starts_with("PartitionName=main ") && partition.contains(" State=UP TotalCPUs=4 TotalNodes=1 "),
+        "{partition}"
+    );
     assert_eq!(site.run("scontrol", &["show", "partition", "nope"]).err, "Partition nope not found\n");
-    assert!(site.ok("scontrol", &["show", "node", "n1"]).contains("State=MIXED "));
+    assert!(site.ok("scontrol", &["show", "node", "n1"]).contains("\n   State=MIXED "));
 
-    assert_eq!(site.ok("sinfo", &["-h", "-o", "%P %a %D %T %N %c"]), "default* up 1 mixed n1 4\n");
+    assert_eq!(site.ok("sinfo", &["-h", "-o", "%P %a %D %T %N %c"]), "main* up 1 mixed n1 4\n");
     assert_eq!(site.ok("sinfo", &["-h", "-o", "%C"]), "2/2/0/4\n");
-    assert_eq!(site.ok("sinfo", &["-o", "%P"]), "PARTITION\ndefault*\n");
+    assert_eq!(site.ok("sinfo", &["-o", "%P"]), "PARTITION\nmain*\n");
     assert_eq!(site.ok("sinfo", &["--version"]), "slurm 22.05.8\n");
     site.ok("scontrol", &["update", "NodeName=n1", "State=DRAIN", "Reason=disk"]);
     assert_eq!(site.ok("sinfo", &["-h", "-o", "%T %E"]), "draining disk\n");
@@ -214,9 +262,15 @@ fn clients_read_what_they_expect() {
     let held = site.submit(&["-H", "--wrap", "true"]);
     site.ok("scontrol", &["update", &format!("jobid={held}"), "TimeLimit=7", "Comment=later", "nice=5"]);
     let shown = site.ok("scontrol", &["-o", "show", "job", &held]);
-    assert!(shown.contains(" TimeLimit=00:07:00 ") && shown.contains(" Comment=later ") && shown.contains(" Nice=5 "), "{shown}");
+    assert!(
+        shown.contains(" TimeLimit=00:07:00 ") && shown.contains(" Comment=later ") && shown.contains(" Nice=5 "),
+        "{shown}"
+    );
     let bad = site.run("scontrol", &["update", &format!("jobid={held}"), "foo=bar"]);
-    assert_eq!((bad.code, bad.err.as_str()), (1, "Update of this parameter is not supported: foo=bar\nRequest aborted\n"));
+    assert_eq!(
+        (bad.code, bad.err.as_str()),
+        (1, "Update of this parameter is not supported: foo=bar\nRequest aborted\n")
+    );
     let pending = site.run("scontrol", &["requeue", &held]);
     assert_eq!((pending.code, pending.err), (1, format!("Job is pending execution for job {held}\n")));
     let unknown = site.run("scontrol", &["hold", "99999"]);
@@ -268,7 +322,8 @@ fn every_case_of_the_corpus_means_what_was_measured() {
     }
     let output = Command::new(binary("ephor-corpus")).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    let wrong: Vec<&str> = said.lines().filter(|line| line.starts_with("FAIL") && !line.contains(": not there, since ")).collect();
+    let wrong: Vec<&str> =
+        said.lines().filter(|line| line.starts_with("FAIL") && !line.contains(": not there, since ")).collect();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && wrong.is_empty(), "{}\n{err}", wrong.join("\n"));
     println!("{}", said.lines().last().unwrap_or_default());

@@ -35,7 +35,13 @@ pub enum Key {
 
 use Key as K;
 
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: crate::table::Takes, fate: Fate) -> OptionDef<Key> {
+const fn def(
+    key: Key,
+    long: &'static str,
+    short: Option<char>,
+    takes: crate::table::Takes,
+    fate: Fate,
+) -> OptionDef<Key> {
     OptionDef::new(key, long, short, takes, fate)
 }
 
@@ -157,7 +163,9 @@ impl Query {
             K::Other(_) => {}
         }
         match TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate) {
-            Some(Refused(near)) => Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1)),
+            Some(Refused(near)) => {
+                Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1))
+            }
             _ => Ok(()),
         }
     }

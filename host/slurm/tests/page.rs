@@ -63,5 +63,8 @@ fn the_page_says_what_the_tables_say() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&page, &text).unwrap();
     }
-    assert!(text == is || std::env::var_os("BLESS").is_some(), "docs/slurm.md is not what the tables say; run this with BLESS=1");
+    assert!(
+        text == is || std::env::var_os("BLESS").is_some(),
+        "docs/slurm.md is not what the tables say; run this with BLESS=1"
+    );
 }

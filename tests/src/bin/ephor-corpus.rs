@@ -56,13 +56,8 @@ fn main() -> anyhow::Result<ExitCode> {
 
 /// The cluster of the corpus. Its first job is an array that is held, which dependencies name.
 fn cluster() -> anyhow::Result<TestCluster> {
-    let options = Options {
-        agents: 0,
-        simulated: 64,
-        simulated_nodes: NODES,
-        scene: SCENE.into(),
-        ..Options::default()
-    };
+    let options =
+        Options { agents: 0, simulated: 64, simulated_nodes: NODES, scene: SCENE.into(), ..Options::default() };
     let cluster = TestCluster::start(options);
     let defaults = ["--default-mem-per-cpu", "100M", "--default-time", "36600-0"];
     for (words, features) in [
@@ -81,7 +76,11 @@ fn cluster() -> anyhow::Result<TestCluster> {
     cluster.ephor_ok(&["user", "create", &login_name()?, "--accounts", "six@gpu,default"]);
     let output = slurm(&cluster, cluster.folder(), "sbatch", &["-H", "--array=1-3", "--wrap", "true"], None)?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    ensure!(said == "Submitted batch job 1\n", "the first job is an array: {said}{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        said == "Submitted batch job 1\n",
+        "the first job is an array: {said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(cluster)
 }
 
@@ -146,7 +145,13 @@ fn run(case: &Case, cluster: &TestCluster) -> anyhow::Result<Vec<String>> {
     let seconds = before.0 / 1000..=after.0 / 1000;
     let place = Place {
         script: if by_input { "stdin" } else { "job.sh" },
-        name: if case.wraps() { "wrap" } else if by_input { "sbatch" } else { "job.sh" },
+        name: if case.wraps() {
+            "wrap"
+        } else if by_input {
+            "sbatch"
+        } else {
+            "job.sh"
+        },
         folder: folder.to_str().context("the folder's path is text")?,
         user: &login_name()?,
         in_an_hour: seconds.map(|s| Timestamp((s + 3600) * 1000).to_iso(Span(0))).collect(),

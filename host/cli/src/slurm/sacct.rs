@@ -42,7 +42,9 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     };
     let list = connect()?.call(async |c| c.list_jobs(question).await)?;
     if list.truncated {
-        output::problem("sacct: error: there are more jobs than are shown; narrow it down with --starttime and --endtime");
+        output::problem(
+            "sacct: error: there are more jobs than are shown; narrow it down with --starttime and --endtime",
+        );
     }
     let mut known = Rows::default();
     let rows = query.select(list.jobs.into_iter().map(|job| known.row(job)).collect());

@@ -27,7 +27,9 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if query.verbose {
-        jobs.iter().for_each(|job| output::problem(&format!("{PROGRAM}: Terminating job {}", crate::job::reference::show(job))));
+        jobs.iter().for_each(|job| {
+            output::problem(&format!("{PROGRAM}: Terminating job {}", crate::job::reference::show(job)))
+        });
     }
     let request = JobActionRequest { action: JobAction::Cancel.into(), jobs };
     let reply = controller.call(async |c| c.act_on_jobs(request).await)?;
@@ -72,7 +74,8 @@ fn filtered(query: &Query, controller: &mut Controller) -> anyhow::Result<Vec<Jo
         let reference = match &row.array {
             // Elements of an array that nothing has touched are one row.
             Some(array) if array.pending.is_some() => {
-                let list = array.pending.as_deref().unwrap_or_default().split('%').next().unwrap_or_default().to_owned();
+                let list =
+                    array.pending.as_deref().unwrap_or_default().split('%').next().unwrap_or_default().to_owned();
                 let Ok(indices) = ephor_model::ArraySpec::parse(&list) else { continue };
                 let wanted = |index: &u32| {
                     let whole = |id: &ephor_slurm::squeue::JobId| id.index.is_none_or(|other| other == *index);

@@ -101,8 +101,10 @@ fn show_partitions(name: Option<&str>, one_line: bool) -> anyhow::Result<ExitCod
     if let (Some(name), true) = (name, wanted.is_empty()) {
         return Err(failure(&format!("Partition {name} not found")));
     }
-    let texts: Vec<String> = wanted.iter().map(|p| show_partition::show(p, &nodes, one_line)).collect();
-    print(&texts)
+    for partition in wanted {
+        output::raw(format!("{}\n", show_partition::show(partition, &nodes, one_line)).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show_nodes(names: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
@@ -115,7 +117,7 @@ fn show_nodes(names: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
     };
     for at in wanted {
         let of: Vec<&PartitionView> = partitions.iter().filter(|p| p.nodes.contains(&at)).map(Rc::as_ref).collect();
-        output::line(&show_node::show(&nodes[at], &of, &shown, one_line))?;
+        output::raw(format!("{}\n", show_node::show(&nodes[at], &of, &shown, one_line)).as_bytes())?;
     }
     for name in names.iter().filter(|name| !nodes.iter().any(|node| node.name == **name)) {
         missing = true;

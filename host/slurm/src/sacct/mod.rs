@@ -298,7 +298,8 @@ mod tests {
         let today = read("-X --parsable2 --clusters all --noheader --format=JobIdRaw,State --endtime now").unwrap();
         assert_eq!(today.since.map(|t| t.to_iso(Span(0))).as_deref(), Some("2026-11-30T00:00:00"));
         let cut = read("-X -n --format=jobid%20,state%-6,cputim").unwrap();
-        let names: Vec<(&str, i32)> = cut.columns().unwrap().iter().map(|(field, width)| (field.name, *width)).collect();
+        let names: Vec<(&str, i32)> =
+            cut.columns().unwrap().iter().map(|(field, width)| (field.name, *width)).collect();
         assert_eq!(names, [("JobID", 20), ("State", -6), ("CPUTime", 10)]);
         let back = read("-S now-1hour -E 23:00").unwrap();
         let times = [back.since, back.until].map(|t| t.unwrap().to_iso(Span(0)));

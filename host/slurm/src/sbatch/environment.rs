@@ -20,7 +20,11 @@ pub fn add<'a>(environment: &mut Vec<u8>, options: impl Iterator<Item = &'a Give
         let last = options.clone().filter(|given| given.option == *option).last();
         if let Some(value) = last.and_then(|given| given.value.as_deref()) {
             // Memory travels with its unit, and is told in MiB.
-            put(environment, variable, if *option == JobOption::MemPerGpu { value.trim_end_matches('M') } else { value });
+            put(
+                environment,
+                variable,
+                if *option == JobOption::MemPerGpu { value.trim_end_matches('M') } else { value },
+            );
         }
     }
     put(environment, "SLURM_SUBMIT_DIR", work_dir);

@@ -221,10 +221,16 @@ mod tests {
         let one = |job| vec![JobId { job, index: None }];
         assert_eq!(read("show job 5 -o").unwrap(), CommandLine { command: Command::ShowJobs(one(5)), one_line: true });
         assert_eq!(read("-o show jobid=5").unwrap().command, Command::ShowJobs(one(5)));
-        assert_eq!(read("show hostname n[08-10],g1").unwrap().command, Command::Print(["n08", "n09", "n10", "g1"].map(String::from).to_vec()));
+        assert_eq!(
+            read("show hostname n[08-10],g1").unwrap().command,
+            Command::Print(["n08", "n09", "n10", "g1"].map(String::from).to_vec())
+        );
         assert_eq!(read("show hostlistsorted n3,n1,n2").unwrap().command, Command::Print(vec!["n[1-3]".into()]));
         assert_eq!(read("show hostnames").unwrap().command, Command::ShowOwnHosts);
-        assert_eq!(read("show part -o").unwrap(), CommandLine { command: Command::ShowPartitions(None), one_line: true });
+        assert_eq!(
+            read("show part -o").unwrap(),
+            CommandLine { command: Command::ShowPartitions(None), one_line: true }
+        );
         assert_eq!(read("show node n[1-2]").unwrap().command, Command::ShowNodes(vec!["n1".into(), "n2".into()]));
         assert_eq!(read("requeue 7").unwrap().command, Command::Requeue(one(7)));
         assert_eq!(read("show jobb 1").unwrap_err().lines, ["invalid entity:jobb for keyword:show "]);

@@ -36,10 +36,7 @@ pub fn show(partition: &PartitionView, nodes: &[Rc<NodeView>], one_line: bool) -
             limit(partition.max_time, "UNLIMITED")
         ),
         format!("Nodes={}", if names.is_empty() { "(null)".into() } else { hostlist::fold(&names) }),
-        format!(
-            "PriorityJobFactor={0} PriorityTier={0} RootOnly=NO ReqResv=NO OverSubscribe=NO",
-            partition.priority
-        ),
+        format!("PriorityJobFactor={0} PriorityTier={0} RootOnly=NO ReqResv=NO OverSubscribe=NO", partition.priority),
         "OverTimeLimit=NONE PreemptMode=OFF".into(),
         format!("State={state} TotalCPUs={cpus} TotalNodes={} SelectTypeParameters=NONE", names.len()),
         "JobDefaults=(null)".into(),

@@ -126,9 +126,7 @@ fn text(option: JobOption, value: &str, now: Timestamp, offset: Span) -> Option<
     match option {
         JobOption::Time => Some(time::parse(value)?.map_or(0, |limit| limit.0 / 60_000).to_string()),
         JobOption::Begin | JobOption::Deadline => Some(when::parse(value, now, offset).ok()?.to_iso(offset)),
-        JobOption::Mem | JobOption::MemPerCpu => {
-            Some(format!("{}M", memory::parse(value).filter(|mib| *mib > 0)?))
-        }
+        JobOption::Mem | JobOption::MemPerCpu => Some(format!("{}M", memory::parse(value).filter(|mib| *mib > 0)?)),
         JobOption::Gres => Some(gpu::gres(value).ok()?.map_or("none".into(), |gpus| format!("gpu:{}", gpus.plain))),
         _ => Some(value.to_owned()),
     }
@@ -199,7 +197,8 @@ mod tests {
                 (JobOption::Dependency, Some(String::new())),
             ]
         );
-        let of_array = Update::Jobs { ids: vec![JobId { job: 3, index: None }], options: Vec::new(), throttle: Some(2) };
+        let of_array =
+            Update::Jobs { ids: vec![JobId { job: 3, index: None }], options: Vec::new(), throttle: Some(2) };
         assert_eq!(read("job 3 arraytaskthrottle=2").unwrap(), of_array);
     }
 
