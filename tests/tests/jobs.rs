@@ -191,3 +191,42 @@ fn a_job_of_a_higher_queue_makes_a_lower_one_give_way_and_that_one_runs_again() 
     assert_eq!(job["attempts"], 2);
     assert_eq!(read(&cluster, "seen"), "begun\nsaved\nbegun\n");
 }
+
+#[test]
+fn a_queue_takes_back_what_another_uses_beyond_its_share_and_all_can_read_why() {
+    let cluster = TestCluster::start(Options { agents: 1, cpus: 2, ..Options::default() });
+    let text = "[[queue]]\nname = \"vision\"\nquota = { cpu = 1 }\n[[queue]]\nname = \"speech\"\nquota = { cpu = 1 }\n";
+    fs::write(cluster.folder().join("site.toml"), text).unwrap();
+    cluster.ephor_ok(&["apply", "site.toml"]);
+    fs::write(cluster.folder().join("config.json"), r#"{"resources": ["cpu"], "grace_s": 20}"#).unwrap();
+    let component = plugin("scheduling-fairshare");
+    let component = component.to_str().unwrap();
+    let config = ["--grant", "ephor:host/names", "--config", "config.json"];
+    cluster.ephor_ok(&[&["policy", "activate", "scheduling", component][..], &config[..]].concat());
+
+    let runs = |id: u64| cluster.job(id)["state"] == "RUNNING";
+    let long = ["-p", "speech", "--requeue", "--", "/bin/sleep", "1000"];
+    let borrowers = [cluster.submit(&long), cluster.submit(&long)];
+    wait_for("both to run", || borrowers.iter().all(|id| runs(*id)).then_some(()));
+    let of_queue = |name: &str| {
+        let tree = cluster.json(&["queue", "tree", "--resource", "cpu"]);
+        tree["queues"].as_array().unwrap().iter().find(|queue| queue["queue"] == name).unwrap().clone()
+    };
+    wait_for("its share of all to be shown", || (of_queue("speech")["fair"] == 2_000).then_some(()));
+
+    let owner = cluster.submit(&["-p", "vision", "--requeue", "--", "/bin/sleep", "1000"]);
+    cluster.wait_for_state(owner, "RUNNING");
+    // The younger one gave way, and waits for its turn.
+    assert!(runs(borrowers[0]));
+    let victim = cluster.wait_for_state(borrowers[1], "PENDING");
+    assert_eq!(victim["attempts"], 1);
+    let speech = wait_for("the shares of now", || {
+        let speech = of_queue("speech");
+        (speech["fair"] == 1_000 && speech["allocated"] == 1_000).then_some(speech)
+    });
+    assert_eq!((&speech["wanted"], &speech["over"]), (&1_000.into(), &false.into()));
+    let drawn = cluster.ephor_ok(&["queue", "tree", "--resource", "cpu"]);
+    assert!(drawn.contains("speech") && drawn.contains("cpu: # allocated"), "{drawn}");
+    let why = cluster.ephor_ok(&["job", "why", &borrowers[1].to_string()]);
+    assert!(why.contains("queue speech has 1 cpu in use"), "{why}");
+}
