@@ -28,8 +28,9 @@ plugins: toolchain
 hostile: toolchain
 	$(CARGO) run $(PROFILE) -q -p ephor-policy-build -- --all tests/hostile -o $(HOSTILE)
 
+# Libraries are named for the one that tests load: the stand-in for NVIDIA's.
 build: plugins
-	$(CARGO) build $(PROFILE) --workspace --bins
+	$(CARGO) build $(PROFILE) --workspace --lib --bins
 
 demo: build
 	./examples/demo.sh

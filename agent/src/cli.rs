@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::confine::{self, Wanted};
 use crate::epoch::EpochKeeper;
 use crate::facts::Facts;
+use crate::gpu::{Gpus, Source};
 use crate::identity::{Identity, Joining};
 use crate::node::{Launching, Node, probe};
 use crate::nodes::Nodes;
@@ -86,6 +87,9 @@ struct Options {
     /// How an attempt's processes are kept together.
     #[arg(long, value_name = "WAY", global = true)]
     confine: Option<Wanted>,
+    /// Where the node's GPUs are known from.
+    #[arg(long, value_name = "SOURCE", global = true)]
+    gpus: Option<Source>,
     /// Hosts the virtual nodes of this file (TOML); their jobs sleep instead of run.
     #[arg(long, value_name = "FILE", global = true)]
     simulate: Option<PathBuf>,
@@ -108,6 +112,7 @@ impl Options {
         over(&mut config.memory_mib, &self.memory);
         over(&mut config.simulate, &self.simulate);
         config.confine = self.confine.unwrap_or(config.confine);
+        config.gpus.source = self.gpus.unwrap_or(config.gpus.source);
         config.features.extend(self.feature.iter().cloned());
         Ok(config)
     }
@@ -174,10 +179,15 @@ async fn agent(config: &Config, facts: &Facts, token: Option<&Token>) -> anyhow:
             serve(&endpoint, &mut simulation, &mut epoch).await?;
         }
         None => {
-            let launching = launching(config, data)?;
             let spool = Spool::open(data, &facts.boot_id)?;
+            let busy = !spool.attempts()?.is_empty();
+            let gpus = Gpus::find(&config.gpus, &config.gpu, data, &facts.boot_id, busy)?;
+            let launching = launching(config, data, &gpus)?;
             let groups = launching.confinement.clone();
-            let mut node = Node::open(config.introduction(&identity.node, facts), spool, reports, launching)?;
+            let introduction = config.introduction(&identity.node, facts, gpus.devices());
+            let news = gpus.watch(&identity.node)?;
+            let mut node = Node::open(introduction, spool, reports, launching)?;
+            node.watch_gpus(news);
             serve(&endpoint, &mut node, &mut epoch).await?;
             // Stays while attempts run in it.
             groups.remove();
@@ -247,7 +257,7 @@ async fn identity(config: &Config, data: &Path, token: Option<&Token>) -> anyhow
     Ok(identity)
 }
 
-fn launching(config: &Config, data: &Path) -> anyhow::Result<Launching> {
+fn launching(config: &Config, data: &Path, gpus: &Gpus) -> anyhow::Result<Launching> {
     let own = std::env::current_exe().context("cannot find out where ephor-agent lies")?;
     let shim = own.with_file_name("ephor-shim");
     if !shim.exists() {
@@ -261,5 +271,5 @@ fn launching(config: &Config, data: &Path) -> anyhow::Result<Launching> {
     // Each attempt costs a descriptor here. Jobs get the limit that the agent was started with.
     let (open_files, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-    Ok(Launching { shim, confinement: chosen.base, gpus: config.gpu.clone(), open_files })
+    Ok(Launching { shim, confinement: chosen.base, gpus: gpus.visibility().clone(), open_files })
 }

@@ -37,7 +37,10 @@ pub struct Config {
     pub confine: Wanted,
     /// Hosts the virtual nodes of this file instead of running jobs.
     pub simulate: Option<PathBuf>,
-    /// GPUs of the node, in the order of their index.
+    /// How GPUs are found, watched and shown to jobs.
+    pub gpus: gpu::Settings,
+    /// GPUs of the node, in the order of their index: all there are where they are not asked themselves, else those that
+    /// are expected.
     pub gpu: Vec<Gpu>,
 }
 
@@ -65,7 +68,9 @@ impl Config {
         for feature in &self.features {
             ensure!(good(feature), "'{feature}' is no feature: at most {NAME_BYTES} bytes, no blank, comma or slash");
         }
-        ensure!(self.gpu.len() <= DEVICES_PER_NODE as usize, "there are more than {DEVICES_PER_NODE} GPUs");
+        let most = u64::from(DEVICES_PER_NODE);
+        ensure!(self.gpu.len() as u64 <= most, "there are more than {most} GPUs");
+        ensure!(self.gpus.count.is_none_or(|n| u64::from(n) <= most), "a node has at most {most} GPUs");
         for gpu in &self.gpu {
             ensure!(
                 good(&gpu.kind) && good(&gpu.uuid) && gpu.mem_mib >= 0,
@@ -93,8 +98,8 @@ impl Config {
         Token::parse(std::str::from_utf8(&bytes).with_context(name)?).with_context(name).map(Some)
     }
 
-    /// How the node introduces itself.
-    pub fn introduction(&self, node: &str, facts: &Facts) -> v1::Register {
+    /// How the node introduces itself, with these devices.
+    pub fn introduction(&self, node: &str, facts: &Facts, devices: Vec<v1::Device>) -> v1::Register {
         let mut features = self.features.clone();
         features.sort();
         features.dedup();
@@ -106,10 +111,10 @@ impl Config {
             capacity: capacity(
                 self.cpus.unwrap_or(facts.cores),
                 self.memory_mib.unwrap_or(facts.memory_mib),
-                self.gpu.len(),
+                devices.len(),
             ),
             features,
-            devices: gpu::devices(&self.gpu),
+            devices,
             ..v1::Register::default()
         }
     }
@@ -154,9 +159,13 @@ mod tests {
         assert_eq!(empty.socket.unwrap().file_name().unwrap(), "agent.sock");
         let full =
             read("name='n1'\ncpus=4\nconfine='walk'\n[[gpu]]\nkind='h100'\nuuid='GPU-1'\nmem_mib=80000").unwrap();
-        let register = full.introduction("n1", &facts);
+        let register = full.introduction("n1", &facts, vec![v1::Device::default()]);
         assert_eq!(register.capacity.iter().map(|a| a.value).collect::<Vec<_>>()[0], 4000);
-        assert_eq!(register.devices[0].numa, -1);
+        assert_eq!(register.capacity[2].value, 1000);
+        assert_eq!(full.gpu[0].numa, -1);
+        let gpus = read("[gpus]\nsource='list'\nvisible='index'\ncount=8").unwrap().gpus;
+        assert_eq!((gpus.source, gpus.visible, gpus.count), (gpu::Source::List, gpu::Visible::Index, Some(8)));
+        assert!(read("[gpus]\ncount=5000").unwrap().settle(&facts).is_err());
         let unknown = format!("{:#}", read("cpu=4").unwrap_err());
         assert!(unknown.contains("unknown field `cpu`") && unknown.contains("agent.toml"), "{unknown}");
         assert!(read("name='a b'").unwrap().settle(&facts).is_err());

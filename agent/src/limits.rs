@@ -37,5 +37,13 @@ pub const BACKOFF_MOST: Duration = Duration::from_secs(10);
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How long the answer to "which groups is this user in" is good.
 pub const GROUPS_KNOWN: Duration = Duration::from_secs(60);
+/// Between two looks at the GPUs: often enough for whoever looks at numbers, and next to no work for their driver.
+pub const GPU_POLL: Duration = Duration::from_secs(10);
+/// Shortest time between two looks at them that a configuration may ask for.
+pub const GPU_POLL_LEAST: Duration = Duration::from_millis(50);
+/// What happened to a GPU is kept so many times; each is told anew with every report.
+pub const GPU_EVENTS: usize = 16;
+/// Processes of one GPU that are told.
+pub const GPU_PROCESSES: usize = 64;
 /// SIGTERM to SIGKILL where nobody said how long, in milliseconds.
 pub const GRACE_MS: u64 = 30_000;

@@ -1,6 +1,7 @@
 //! What a session needs from whoever runs attempts: one real node, or many virtual ones.
 
 use ephor_proto::v1;
+use tokio::sync::watch;
 
 /// The nodes that one session registers.
 pub trait Nodes {
@@ -28,6 +29,11 @@ pub trait Nodes {
     /// The next report that comes up. It is open until acknowledged, whether or not anybody took it from here; so the
     /// future may be dropped at any time.
     fn next(&mut self) -> impl Future<Output = v1::Report> + Send;
+
+    /// How the GPUs are doing, where somebody looks after them.
+    fn gpus(&self) -> Option<watch::Receiver<v1::GpuReport>> {
+        None
+    }
 
     /// How many attempts run.
     fn running(&self) -> usize;

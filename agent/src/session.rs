@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::Endpoint;
@@ -93,6 +94,7 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
     };
     let mut welcomed = HashSet::new();
     let mut beat = ticks(HEARTBEAT);
+    let mut gpus = nodes.gpus();
     loop {
         tokio::select! {
             message = incoming.message() => {
@@ -117,6 +119,10 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
                         if welcomed.is_empty() {
                             tracing::info!(node = welcome.node, epoch = message.epoch, "registered");
                         }
+                        // What was measured since the registration; and then each time that something is.
+                        if let Some(gpus) = &mut gpus {
+                            gpus.mark_changed();
+                        }
                         welcomed.insert(welcome.node);
                     }
                     Some(In::Launch(launch)) => nodes.launch(launch),
@@ -131,9 +137,22 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
             report = nodes.next() => if welcomed.contains(&report.node) {
                 send(&out, Out::Report(report));
             },
+            report = changed(&mut gpus), if !welcomed.is_empty() => send(&out, Out::Gpus(report)),
             _ = beat.tick(), if !welcomed.is_empty() => send(&out, Out::Heartbeat(v1::Heartbeat { clock: now_ms() })),
         }
     }
+}
+
+/// Waits for news of the GPUs.
+async fn changed(gpus: &mut Option<watch::Receiver<v1::GpuReport>>) -> v1::GpuReport {
+    if let Some(news) = gpus {
+        if news.changed().await.is_ok() {
+            return news.borrow_and_update().clone();
+        }
+        // Nobody looks after them any more.
+        *gpus = None;
+    }
+    std::future::pending().await
 }
 
 fn send(out: &UnboundedSender<v1::AgentMessage>, body: Out) {

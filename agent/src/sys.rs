@@ -1,4 +1,4 @@
-//! The few calls to the kernel for which there is no safe wrapper; the only module of the agent with `unsafe` in it.
+//! The few calls to the kernel for which there is no safe wrapper; other `unsafe` code of the agent is in `gpu/`.
 #![allow(unsafe_code, reason = "calls into libc that nix does not wrap; each says why it is sound")]
 
 use nix::errno::Errno;

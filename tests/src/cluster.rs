@@ -23,6 +23,10 @@ pub struct Options {
     pub cpus: u32,
     /// Lines added to the controller's configuration.
     pub config: String,
+    /// The agents' configuration files.
+    pub agent_config: String,
+    /// The scene of GPUs that the agents' stand-in library plays: see [`crate::gpus`].
+    pub gpus: Option<String>,
     /// Cores of each simulated node; 0: none.
     pub simulated: u32,
     /// How many nodes are simulated, by one process.
@@ -33,7 +37,16 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { agents: 1, cpus: 4, config: String::new(), simulated: 0, simulated_nodes: 1, scene: String::new() }
+        Self {
+            agents: 1,
+            cpus: 4,
+            config: String::new(),
+            agent_config: String::new(),
+            gpus: None,
+            simulated: 0,
+            simulated_nodes: 1,
+            scene: String::new(),
+        }
     }
 }
 
@@ -143,8 +156,23 @@ impl TestCluster {
             let token = self.ephor_ok(&["node", "token"]);
             command.args(["--join", token.trim()]);
         }
+        let config = self.folder().join(format!("{name}.toml"));
+        fs::write(&config, &self.options.agent_config).expect("the folder can be written");
+        command.arg("--config").arg(config);
+        if let Some(text) = &self.options.gpus {
+            let scene = self.gpu_scene(name);
+            if !scene.exists() {
+                crate::gpus::play(&scene, text);
+            }
+            command.env("EPHOR_NVML_SCENE", scene);
+        }
         let process = Process::start(name, &mut command, &self.log(name));
         self.agents.insert(name.to_owned(), process);
+    }
+
+    /// The file with the scene that an agent's stand-in library plays.
+    pub fn gpu_scene(&self, name: &str) -> PathBuf {
+        self.folder().join(format!("{name}-gpus.toml"))
     }
 
     /// Starts one process with the simulated nodes, `sim1` and so on.

@@ -3,6 +3,7 @@
 //! [`TestCluster`] runs the real binaries in a temporary folder on free ports, and ends them by process id.
 
 mod cluster;
+pub mod gpus;
 mod process;
 mod wait;
 

@@ -138,6 +138,23 @@ fn every_crate_keeps_the_lints() {
     }
 }
 
+/// GPUs of other vendors can follow: what is particular to one is in the agent's module for them.
+#[test]
+fn vendors_of_gpus_are_known_to_one_module() {
+    let module = root().join("agent/src/gpu");
+    let ours: Vec<PathBuf> = ["host", "agent/src"].iter().flat_map(|folder| sources(&root().join(folder))).collect();
+    let (inside, outside): (Vec<_>, Vec<_>) = ours.iter().partition(|path| path.starts_with(&module));
+    let named = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap().to_lowercase();
+        let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+        ["nvml", "nvidia", "cuda"].into_iter().find(|name| code.clone().any(|line| line.contains(name)))
+    };
+    assert!(inside.iter().any(|path| named(path).is_some()), "the module was not found");
+    for path in outside {
+        assert_eq!(named(path), None, "{} knows a vendor; that belongs to {}", path.display(), module.display());
+    }
+}
+
 /// Unsafe code lives in modules that exist to hold it, each with its reason.
 #[test]
 fn unsafe_code_gives_its_reason() {

@@ -10,7 +10,7 @@ use super::order::order;
 use super::process::Process;
 use crate::confine::Confinement;
 use crate::facts::now_ms;
-use crate::gpu::Gpu;
+use crate::gpu::Visibility;
 use crate::spool::{Spool, Status};
 use anyhow::Context;
 use ephor_model::{AttemptKey, EndCause};
@@ -33,8 +33,8 @@ pub struct Launching {
     pub shim: PathBuf,
     /// Under which group attempts are kept together.
     pub confinement: Confinement,
-    /// The node's GPUs, by index.
-    pub gpus: Vec<Gpu>,
+    /// What attempts are shown of the node's GPUs.
+    pub gpus: Visibility,
     /// Soft limit of open files for jobs.
     pub open_files: u64,
 }

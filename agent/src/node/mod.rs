@@ -22,6 +22,7 @@ use launcher::{Launcher, Task};
 use process::Process;
 use std::collections::HashMap;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 use v1::report::What;
 
 /// News from the launcher's thread and from the watchers of processes. There are at most a few for each attempt held,
@@ -61,6 +62,7 @@ pub struct Node {
     sender: UnboundedSender<Event>,
     held: HashMap<AttemptKey, Held>,
     reports: Reports,
+    gpus: Option<watch::Receiver<v1::GpuReport>>,
 }
 
 impl Node {
@@ -77,12 +79,18 @@ impl Node {
     ) -> anyhow::Result<Self> {
         let (sender, events) = unbounded_channel();
         let launcher = Launcher::start(spool.clone(), launching, sender.clone())?;
-        let mut node = Self { introduction, spool, launcher, events, sender, held: HashMap::new(), reports };
+        let (held, gpus) = (HashMap::new(), None);
+        let mut node = Self { introduction, spool, launcher, events, sender, held, reports, gpus };
         for key in node.spool.attempts()? {
             node.held.insert(key, Held::default());
             node.launcher.give(Task::Adopt(key));
         }
         Ok(node)
+    }
+
+    /// Tells the controller how the GPUs are doing, from now on.
+    pub fn watch_gpus(&mut self, news: Option<watch::Receiver<v1::GpuReport>>) {
+        self.gpus = news;
     }
 
     fn on_event(&mut self, event: Event) {
@@ -197,7 +205,18 @@ impl Nodes for Node {
     fn registrations(&self) -> Vec<v1::Register> {
         // An end that was not acknowledged counts: who leaves it out says that the attempt is gone.
         let running = self.held.keys().map(|key| wire(*key)).collect();
-        vec![v1::Register { running, ..self.introduction.clone() }]
+        let mut register = v1::Register { running, ..self.introduction.clone() };
+        if let Some(gpus) = &self.gpus {
+            // A GPU that went bad must not be given away before the first report of it.
+            for (device, state) in register.devices.iter_mut().zip(&gpus.borrow().devices) {
+                device.faults.clone_from(&state.faults);
+            }
+        }
+        vec![register]
+    }
+
+    fn gpus(&self) -> Option<watch::Receiver<v1::GpuReport>> {
+        self.gpus.clone()
     }
 
     fn open_reports(&self, node: &str) -> Vec<v1::Report> {

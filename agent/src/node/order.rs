@@ -50,16 +50,17 @@ pub fn order(
     if launch.stdout.is_empty() {
         return Err("no output file is named".into());
     }
-    let own = [MARK, "SLURMD_NODENAME", "SLURM_TASK_PID", "EPHOR_NODE", "CUDA_VISIBLE_DEVICES"];
-    let is_own = |e: &&String| own.iter().any(|name| e.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')));
+    let node = &launch.node;
+    let mut own = vec![mark(entry), format!("SLURMD_NODENAME={node}"), format!("EPHOR_NODE={node}")];
+    own.extend(launching.gpus.entries(&launch.devices)?);
+    // These are never passed on, also where nothing takes their place here.
+    let never = ["SLURM_TASK_PID", gpu::VISIBLE];
+    let is_own = |e: &&String| never.contains(&name_of(e)) || own.iter().any(|entry| name_of(entry) == name_of(e));
     let mut environment: Vec<_> = launch.environment.iter().filter(|e| !is_own(e)).cloned().collect();
-    environment.push(mark(entry));
-    environment.push(format!("SLURMD_NODENAME={}", launch.node));
-    environment.push(format!("EPHOR_NODE={}", launch.node));
     if !environment.iter().any(|entry| entry.starts_with("TMPDIR=")) {
         environment.push("TMPDIR=/tmp".into());
     }
-    environment.extend(gpu::visible(&launching.gpus, &launch.devices)?);
+    environment.append(&mut own);
     let first = launch.attempt.is_none_or(|a| a.attempt <= 1);
     Ok(Order {
         user: users.find(launch.uid, launch.gid)?,
@@ -75,4 +76,9 @@ pub fn order(
         open_files: launching.open_files,
         confinement,
     })
+}
+
+/// The name of the variable that an entry of an environment sets.
+fn name_of(entry: &str) -> &str {
+    entry.split_once('=').map_or(entry, |(name, _)| name)
 }

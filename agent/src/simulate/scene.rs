@@ -136,8 +136,7 @@ impl VirtualNode {
             uuid: format!("{}-{i}", self.name),
             mem_mib: i64::from(self.gpu_memory_mib),
             numa: -1,
-            used: false,
-            held: 0,
+            ..v1::Device::default()
         };
         (0..self.gpus).map(device).collect()
     }

@@ -12,6 +12,7 @@ mod config;
 mod connect;
 mod controller;
 mod dev;
+mod device;
 mod exit;
 mod export;
 mod job;

@@ -2,7 +2,7 @@
 
 use crate::connect::Controller;
 use crate::exit::CliError;
-use crate::{Global, amount, clock, output};
+use crate::{Global, amount, clock, device, output};
 use clap::{Args, Subcommand};
 use ephor_model::submit::hostlist;
 use ephor_proto::v1::{self, Empty, NodeAction, NodeActionRequest, NodeList, TokenRequest};
@@ -33,12 +33,18 @@ enum Command {
         /// Why, for whoever looks at the node next
         #[arg(long, short)]
         reason: String,
+        /// Only this GPU of each, counted from 0: no job is given it, the others go on
+        #[arg(long, value_name = "N")]
+        gpu: Option<u32>,
     },
     /// Take nodes back into use
     Resume {
         /// Names or lists, such as n[1-3,5]
         #[arg(required = true, value_name = "NODES")]
         nodes: Vec<String>,
+        /// Only this GPU of each, counted from 0; what its agent says of it now is no ground any more to take it out
+        #[arg(long, value_name = "N")]
+        gpu: Option<u32>,
     },
     /// Print a token with which one node may join, once
     Token {
@@ -56,8 +62,8 @@ impl Node {
         match self.command {
             Command::List => list(None, global),
             Command::Show { nodes } => list(Some(expand(&nodes)?), global),
-            Command::Drain { nodes, reason } => act(NodeAction::Drain, &nodes, reason, global),
-            Command::Resume { nodes } => act(NodeAction::Resume, &nodes, String::new(), global),
+            Command::Drain { nodes, reason, gpu } => act(NodeAction::Drain, &nodes, reason, gpu, global),
+            Command::Resume { nodes, gpu } => act(NodeAction::Resume, &nodes, String::new(), gpu, global),
             Command::Token { node } => token(node.unwrap_or_default(), global),
         }
     }
@@ -71,8 +77,14 @@ fn expand(lists: &[String]) -> Result<Vec<String>, CliError> {
     Ok(all)
 }
 
-fn act(action: NodeAction, nodes: &[String], reason: String, global: &Global) -> anyhow::Result<ExitCode> {
-    let request = NodeActionRequest { action: action.into(), nodes: expand(nodes)?, reason };
+fn act(
+    action: NodeAction,
+    nodes: &[String],
+    reason: String,
+    gpu: Option<u32>,
+    global: &Global,
+) -> anyhow::Result<ExitCode> {
+    let request = NodeActionRequest { action: action.into(), nodes: expand(nodes)?, reason, gpu };
     let done = Controller::connect(global)?.call(async |c| c.act_on_nodes(request).await)?;
     if global.json {
         output::json(&done)?;
@@ -125,13 +137,20 @@ fn use_of(node: &v1::Node, resource: &str) -> String {
     }
 }
 
+/// As [`use_of`], and how many are out of service, such as `2/8 (1 out)`.
+fn use_of_gpus(node: &v1::Node) -> String {
+    let out = node.devices.iter().filter(|device| device.out.is_some()).count();
+    let tail = if out > 0 { format!(" ({out} out)") } else { String::new() };
+    use_of(node, "gpu") + &tail
+}
+
 fn row(node: &v1::Node) -> [String; 8] {
     [
         node.name.clone(),
         node.state.clone(),
         use_of(node, "cpu"),
         use_of(node, "mem"),
-        use_of(node, "gpu"),
+        use_of_gpus(node),
         node.jobs.len().to_string(),
         node.features.join(","),
         node.reason.clone(),
@@ -143,17 +162,8 @@ fn fields(node: &v1::Node) -> Vec<(&'static str, String)> {
         ("", None) => String::new(),
         (by, since) => format!("{by} {}", clock::show_optional(since)).trim().to_owned(),
     };
-    let device = |d: &v1::Device| {
-        let memory = if d.mem_mib > 0 { format!(" {}", amount::show("mem", d.mem_mib)) } else { String::new() };
-        let taken = match d.held {
-            _ if !d.used => String::new(),
-            part @ 1..1000 => format!(" ({} taken)", amount::show("gpu", part.into())),
-            _ => " (taken)".to_owned(),
-        };
-        format!("{}{memory}{taken}", d.kind)
-    };
     let jobs: Vec<String> = node.jobs.iter().map(ToString::to_string).collect();
-    vec![
+    let mut all = vec![
         ("Node", node.name.clone()),
         ("State", node.state.clone()),
         ("Reason", node.reason.clone()),
@@ -161,11 +171,16 @@ fn fields(node: &v1::Node) -> Vec<(&'static str, String)> {
         ("Has", amount::show_list(&node.capacity)),
         ("Taken", amount::show_list(&node.allocated)),
         ("Features", node.features.join(",")),
-        ("GPUs", node.devices.iter().map(device).collect::<Vec<_>>().join(", ")),
+        ("GPUs", device::summary(&node.devices)),
+        ("GPUs from", node.device_source.clone()),
         ("Jobs", jobs.join(",")),
         ("Address", node.address.clone()),
         ("Boot id", node.boot_id.clone()),
         ("Agent", node.agent_version.clone()),
         ("Last seen", clock::show_optional(node.last_seen)),
-    ]
+    ];
+    all.extend(node.device_notes.iter().map(|note| ("GPUs", note.clone())));
+    let lines = node.devices.iter().enumerate().flat_map(|(index, d)| device::lines(index, d));
+    all.extend(lines);
+    all
 }

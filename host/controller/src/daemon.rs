@@ -309,6 +309,7 @@ fn start_sessions(config: &Config, reader: Arc<dyn Reader>, counters: Arc<Counte
         cluster: config.cluster_name.clone(),
         grace: config.launch_grace,
         silence: config.node_silence,
+        on_gpu_fault: config.on_gpu_fault,
     };
     Sessions::start(settings, reader, counters)
 }

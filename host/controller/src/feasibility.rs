@@ -73,6 +73,8 @@ fn view(node: &Node) -> NodeView {
         capacity: node.capacity(),
         features: node.features(),
         devices: node.spec.devices.iter().map(|d| d.kind.clone()).collect(),
+        // They will be back, or others in their place.
+        out: Vec::new(),
         up: node.takes_jobs(),
     }
 }

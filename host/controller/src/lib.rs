@@ -12,6 +12,7 @@ pub mod config;
 pub mod counters;
 pub mod daemon;
 pub mod dev;
+pub mod devices;
 pub mod directory;
 pub mod feasibility;
 mod first_start;

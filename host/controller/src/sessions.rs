@@ -1,12 +1,13 @@
 //! The agents' sessions: registrations, launches and terminations going out, reports coming in.
 
 use crate::counters::add;
+use crate::devices::{self, DeviceReports};
 use crate::handle::{Handle, Pending};
 use crate::launch::{self, Parts, blobs_of, resource_name};
 use ephor_core::command::NodeReport;
-use ephor_core::{AttemptPhase, Command, Event, Reply, Stamped, State};
+use ephor_core::{AttemptPhase, Command, Event, OnFault, Reply, Stamped, State};
 use ephor_model::{
-    Amounts, AttemptKey, Device, Digest, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Span, Usage, limits,
+    Amounts, AttemptKey, Digest, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Span, Usage, limits,
 };
 use ephor_proto::v1;
 use ephor_proto::v1::{agent_message, controller_message, report};
@@ -39,6 +40,8 @@ pub struct SessionSettings {
     pub grace: Duration,
     /// A node that says nothing for so long is down.
     pub silence: Duration,
+    /// What becomes of jobs on a GPU that goes bad.
+    pub on_gpu_fault: OnFault,
 }
 
 /// See the module.
@@ -46,6 +49,8 @@ pub struct Sessions {
     settings: SessionSettings,
     blobs: Arc<dyn Reader>,
     links: Mutex<Links>,
+    /// How the nodes' devices are doing.
+    pub devices: DeviceReports,
     effects: std::sync::mpsc::Sender<Effects>,
 }
 
@@ -95,7 +100,8 @@ impl Sessions {
         counters: Arc<crate::counters::Counters>,
     ) -> Arc<Self> {
         let (effects, mail) = std::sync::mpsc::channel::<Effects>();
-        let sessions = Arc::new(Self { settings, blobs, links: Mutex::default(), effects });
+        let sessions =
+            Arc::new(Self { settings, blobs, links: Mutex::default(), devices: DeviceReports::default(), effects });
         let weak = Arc::downgrade(&sessions);
         let spawned = std::thread::Builder::new().name("launcher".into()).spawn(move || {
             let mut cache = BlobCache::default();
@@ -334,6 +340,7 @@ impl Incoming {
                 agent_message::Body::Register(register) => self.register(register).await,
                 agent_message::Body::Heartbeat(_) => true,
                 agent_message::Body::Report(report) => self.report(report, &acks).await,
+                agent_message::Body::Gpus(report) => self.devices(report).await,
             };
             if !going_on {
                 break;
@@ -369,12 +376,13 @@ impl Incoming {
             return self.refuse(format!("the certificate is for node {}, not {}", self.host, register.node)).await;
         }
         let holds: Vec<AttemptKey> = register.running.iter().map(key_of).collect();
+        let faults = devices::faults_of(&register.devices, self.sessions.settings.on_gpu_fault);
         let spec = match node_spec(register) {
             Ok(spec) => spec,
             Err(text) => return self.refuse(text).await,
         };
         let name = spec.name.clone();
-        let reply = self.handle.run(Command::NodeReport(NodeReport::Register { spec, holds })).await;
+        let reply = self.handle.run(Command::NodeReport(NodeReport::Register { spec, holds, faults })).await;
         let (id, unknown) = match reply {
             Ok(Reply::Node { id, unknown }) => (id, unknown),
             Ok(_) => return false,
@@ -436,6 +444,20 @@ impl Incoming {
         let Some(first) = attempt.allocation.parts.first() else { return true };
         let links = self.sessions.links();
         links.sessions.get(&self.number).is_some_and(|s| s.nodes.contains(&first.node))
+    }
+
+    async fn devices(&self, report: v1::GpuReport) -> bool {
+        let snapshot = self.handle.snapshot();
+        let node = snapshot.state.node_by_name(&report.node).map(|node| node.id);
+        let mine = |id: &NodeId| self.sessions.links().sessions.get(&self.number).is_some_and(|s| s.nodes.contains(id));
+        let Some(node) = node.filter(mine) else {
+            return self.refuse(format!("node '{}' is none of this session", report.node)).await;
+        };
+        let news = devices::news(&snapshot.state, node, &report, self.sessions.settings.on_gpu_fault);
+        self.sessions.devices.take(&snapshot.state, node, report);
+        let Some(faults) = news else { return true };
+        // The agent says it again with its next report, so that a failure only delays it.
+        self.handle.run(Command::NodeReport(NodeReport::Devices { node, faults })).await.is_ok()
     }
 
     async fn report(&self, report: v1::Report, acks: &mpsc::Sender<(u64, Pending)>) -> bool {
@@ -539,11 +561,7 @@ fn node_spec(register: v1::Register) -> Result<NodeSpec, String> {
         address: register.address,
         capacity,
         features,
-        devices: register
-            .devices
-            .into_iter()
-            .map(|d| Device { kind: d.kind, uuid: d.uuid, mem_mib: d.mem_mib, numa: d.numa })
-            .collect(),
+        devices: register.devices.into_iter().map(devices::device).collect(),
         boot_id: register.boot_id,
         agent_version: register.agent_version,
     })

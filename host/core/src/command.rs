@@ -1,6 +1,7 @@
 //! What may be asked of the state, and how it is refused.
 
 use crate::decide::Change;
+use crate::devices::DeviceFaults;
 use crate::eviction::Eviction;
 use crate::promise::LiftCause;
 use crate::records::Fading;
@@ -66,6 +67,17 @@ pub enum Command {
         node: NodeId,
         /// `Some`: why; `None`: resume.
         reason: Option<String>,
+        /// Who.
+        by: String,
+    },
+    /// Take a device out of service, or back into it.
+    SetDevice {
+        /// The node.
+        node: NodeId,
+        /// Its index.
+        device: u32,
+        /// What to do.
+        change: DeviceChange,
         /// Who.
         by: String,
     },
@@ -176,6 +188,15 @@ pub struct Start {
     pub allocation: Arc<Allocation>,
 }
 
+/// What an operator does to a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceChange {
+    /// No job is given it any more, for this reason; jobs on it go on.
+    Take(String),
+    /// Jobs are given it again, although its agent says this of it.
+    Return(Vec<String>),
+}
+
 /// What an agent says of its node.
 #[derive(Clone, Debug)]
 pub enum NodeReport {
@@ -185,6 +206,15 @@ pub enum NodeReport {
         spec: NodeSpec,
         /// Attempts whose processes it holds or whose end it has yet to report.
         holds: Vec<AttemptKey>,
+        /// What is wrong with its devices.
+        faults: DeviceFaults,
+    },
+    /// How its devices are.
+    Devices {
+        /// The node.
+        node: NodeId,
+        /// What is wrong with them.
+        faults: DeviceFaults,
     },
     /// It is silent.
     Silent {

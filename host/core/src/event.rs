@@ -327,4 +327,26 @@ pub enum Event {
         /// Why, and how much time it has.
         eviction: Arc<Eviction>,
     },
+    /// No job is given a device any more.
+    DeviceTaken {
+        /// Its node.
+        node: NodeId,
+        /// Its uuid.
+        device: String,
+        /// Why, in words.
+        reason: String,
+        /// By whom; empty: its agent's word did it.
+        by: String,
+    },
+    /// A device is given to jobs again.
+    DeviceReturned {
+        /// Its node.
+        node: NodeId,
+        /// Its uuid.
+        device: String,
+        /// What is said of it and is no ground any more to take it out.
+        forgiven: Vec<String>,
+        /// By whom.
+        by: String,
+    },
 }

@@ -1,5 +1,6 @@
 //! How each event changes the state: the only way in which it changes (law 3).
 
+use crate::devices::DeviceOut;
 use crate::event::{Event, Stamped};
 use crate::pools::granted;
 use crate::records::{Attempt, AttemptPhase, Drain, Element, Job, Node, NodeHealth, PolicySlot, Uncharged};
@@ -9,7 +10,7 @@ use ephor_model::{
     Amounts, AttemptKey, EndCause, Exit, Hold, JobId, JobState, NodeId, NodeSpec, ReasonCode, Span, Timestamp, Usage,
     limits,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An event that does not fit the state that it is applied to: the log is damaged or of another era.
@@ -146,6 +147,14 @@ impl State {
                 n.drain = Some(Drain { reason: reason.clone(), by: by.clone(), since: at });
             }),
             Event::NodeResumed { node } => self.change_node(*node, touched, |n| n.drain = None),
+            Event::DeviceTaken { node, device, reason, by } => self.change_node(*node, touched, |n| {
+                let out = DeviceOut { reason: reason.clone(), by: by.clone(), since: at };
+                n.devices_out.insert(device.clone(), out);
+            }),
+            Event::DeviceReturned { node, device, forgiven, .. } => self.change_node(*node, touched, |n| {
+                n.devices_out.remove(device);
+                n.devices_forgiven.insert(device.clone(), forgiven.clone());
+            }),
             Event::NodeSet { node, name, features, extra } => {
                 self.node_set(*node, name, features, extra, at, touched);
                 true
@@ -332,7 +341,8 @@ impl State {
         touched.insert(RowKey::Node(id));
         self.derived.node_names.insert(spec.name.clone(), id);
         let known = self.nodes.get(&id);
-        let node = Node {
+        let rebooted = known.is_some_and(|n| n.spec.boot_id != spec.boot_id);
+        let mut node = Node {
             id,
             spec: (**spec).clone(),
             extra_features: known.map(|n| n.extra_features.clone()).unwrap_or_default(),
@@ -341,7 +351,13 @@ impl State {
             since: at,
             health_reason: String::new(),
             drain: known.and_then(|n| n.drain.clone()),
+            devices_out: known.map(|n| n.devices_out.clone()).unwrap_or_default(),
+            devices_forgiven: known.map(|n| n.devices_forgiven.clone()).unwrap_or_default(),
         };
+        if rebooted {
+            node.devices_booted();
+        }
+        node.forget_strange_devices();
         self.nodes.insert(id, Arc::new(node));
     }
 
@@ -367,6 +383,8 @@ impl State {
                 since: at,
                 health_reason: "its agent never came".into(),
                 drain: None,
+                devices_out: BTreeMap::new(),
+                devices_forgiven: BTreeMap::new(),
             })
         });
         let node = Arc::make_mut(node);

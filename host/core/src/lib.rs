@@ -7,6 +7,7 @@ pub mod alike;
 pub mod command;
 pub mod cycle;
 pub mod decide;
+pub mod devices;
 pub mod event;
 pub mod eviction;
 mod fold;
@@ -24,6 +25,7 @@ pub mod state;
 mod waiting;
 
 pub use command::{Command, Refusal, RefusalKind, Reply};
+pub use devices::{DeviceFaults, DeviceOut, OnFault};
 pub use event::{Event, Stamped};
 pub use eviction::Eviction;
 pub use promise::{LiftCause, Promise};

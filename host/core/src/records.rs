@@ -1,5 +1,6 @@
 //! The records that the state is made of.
 
+use crate::devices::DeviceOut;
 use crate::eviction::Eviction;
 use ephor_model::{
     AccountId, Allocation, Amounts, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Epoch, Exit, Generation,
@@ -8,6 +9,7 @@ use ephor_model::{
 };
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What was submitted at once: a single job or a whole array. Its elements differ only in their [`Element`].
@@ -268,6 +270,10 @@ pub struct Node {
     pub health_reason: String,
     /// Whether and why it takes no new jobs.
     pub drain: Option<Drain>,
+    /// Devices that no job is given, by uuid.
+    pub devices_out: BTreeMap<String, DeviceOut>,
+    /// What is said of devices, by uuid, and is no ground any more to take them out: somebody knew it and took them back.
+    pub devices_forgiven: BTreeMap<String, Vec<String>>,
 }
 
 impl Node {

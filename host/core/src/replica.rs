@@ -163,6 +163,8 @@ impl Replica {
             | Event::NodeDown { node, .. }
             | Event::NodeDrained { node, .. }
             | Event::NodeResumed { node }
+            | Event::DeviceTaken { node, .. }
+            | Event::DeviceReturned { node, .. }
             | Event::NodeSet { node, .. }
             | Event::NodeDeleted { node } => self.refresh_node(*node, state),
             Event::ReservationSet { reservation, .. } | Event::ReservationDeleted { reservation } => {
@@ -207,6 +209,7 @@ impl Replica {
                 | Event::Forgotten { .. }
                 | Event::NodeDown { .. }
                 | Event::NodeDrained { .. }
+                | Event::DeviceTaken { .. }
                 | Event::LostSet { .. }
         )
     }
@@ -273,6 +276,7 @@ impl Replica {
                     capacity: node.capacity(),
                     features: node.features(),
                     devices: node.spec.devices.iter().map(|d| d.kind.clone()).collect(),
+                    out: node.out_of_service(),
                     up: node.health == NodeHealth::Up && node.drain.is_none(),
                 },
             ),

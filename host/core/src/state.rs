@@ -149,9 +149,13 @@ impl State {
 
     /// What is free on a node; negative entries where it shrank below what is held.
     pub fn free(&self, id: NodeId) -> Amounts {
-        let mut free = self.nodes.get(&id).map(|n| n.capacity()).unwrap_or_default();
+        let Some(node) = self.nodes.get(&id) else { return Amounts::new() };
+        let mut free = node.capacity();
         if let Some(held) = self.derived.held.get(&id) {
             free.sub(&held.amounts);
+        }
+        if !node.devices_out.is_empty() {
+            free.set(ResourceId::GPU, free.get(ResourceId::GPU) - self.idle_out_of_service(node));
         }
         free
     }

@@ -4,9 +4,9 @@
 mod bounds;
 mod support;
 
-use ephor_core::command::{Action, NodeReport};
+use ephor_core::command::{Action, DeviceChange, NodeReport};
 use ephor_core::cycle::{Afterwards, Cycle, Scope};
-use ephor_core::{Command, NodeHealth};
+use ephor_core::{Command, DeviceFaults, NodeHealth, OnFault};
 use ephor_model::{AllocationPart, AttemptKey, EndCause, GpuRequest, JobId, JobState, ResourceId, Span};
 use ephor_placement::Placing;
 use proptest::prelude::*;
@@ -15,20 +15,61 @@ use support::{By, Conservative, World, job};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { cpus: u32, gpu: u32, array: u32, hold: bool, depends: Option<u8>, whose: u16 },
-    Reserve { node: u8, user: u8, start: u16, length: u16 },
-    Bound { what: u8, most: u8 },
+    Submit {
+        cpus: u32,
+        gpu: u32,
+        array: u32,
+        hold: bool,
+        depends: Option<u8>,
+        whose: u16,
+    },
+    Reserve {
+        node: u8,
+        user: u8,
+        start: u16,
+        length: u16,
+    },
+    Bound {
+        what: u8,
+        most: u8,
+    },
     Cycle,
     Promise,
-    Evict { which: u8, grace: u16, again: bool },
+    Evict {
+        which: u8,
+        grace: u16,
+        again: bool,
+    },
     Begin(u8),
-    End { which: u8, code: i32 },
-    Act { action: u8, job: u8 },
+    End {
+        which: u8,
+        code: i32,
+    },
+    Act {
+        action: u8,
+        job: u8,
+    },
     Silent(u8),
-    Return { node: u8, reboot: bool },
-    Drain { node: u8, on: bool },
+    Return {
+        node: u8,
+        reboot: bool,
+    },
+    Drain {
+        node: u8,
+        on: bool,
+    },
+    /// What its agent says of a GPU, or what people do to it.
+    Device {
+        node: u8,
+        device: u8,
+        what: u8,
+    },
     Wait(u16),
-    Modify { job: u8, what: u8, value: u16 },
+    Modify {
+        job: u8,
+        what: u8,
+        value: u16,
+    },
     Expire,
 }
 
@@ -52,6 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Silent),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(node, reboot)| Step::Return { node, reboot }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(node, on)| Step::Drain { node, on }),
+        1 => (any::<u8>(), any::<u8>(), 0u8..5).prop_map(|(node, device, what)| Step::Device { node, device, what }),
         2 => any::<u16>().prop_map(Step::Wait),
         2 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(job, what, value)| Step::Modify { job, what, value }),
         1 => Just(Step::Expire),
@@ -151,6 +193,21 @@ fn take(world: &mut World, step: &Step, boots: &mut u32) {
             let reason = on.then(|| "test".to_owned());
             world.run(Command::DrainNode { node, reason, by: "root".into() }).unwrap();
         }
+        Step::Device { node, device, what } => {
+            let node = ephor_model::NodeId(u32::from(*node) % NODES);
+            let device = u32::from(*device) % GPUS;
+            let by = "root".to_owned();
+            let command = match what {
+                0 => Command::SetDevice { node, device, change: DeviceChange::Take("test".into()), by },
+                1 => Command::SetDevice { node, device, change: DeviceChange::Return(vec!["bad 2".into()]), by },
+                n => {
+                    let jobs = [OnFault::Keep, OnFault::Requeue, OnFault::Cancel][usize::from(*n) - 2];
+                    let faults = DeviceFaults { faulty: vec![(device.to_string(), vec![format!("bad {n}")])], jobs };
+                    Command::NodeReport(NodeReport::Devices { node, faults })
+                }
+            };
+            world.run(command).unwrap();
+        }
         Step::Wait(ms) => world.wait(i64::from(*ms)),
         Step::Modify { job, what, value } => {
             let id = JobId(1 + u64::from(*job) % world.state.meta.next_job.max(1));
@@ -236,8 +293,14 @@ fn check(world: &World) {
         let reserved = world.state.reservations.values().any(|r| r.has(*id));
         if node.health == NodeHealth::Up && !reserved {
             let free = world.scheduler.replica().cluster.free_devices(*id);
-            let left = |device: u32| 1000 - devices.get(&device).copied().unwrap_or(0);
+            let out = node.out_of_service();
+            let left = |device: u32| match out.contains(&device) {
+                true => 0,
+                false => 1000 - devices.get(&device).copied().unwrap_or(0),
+            };
             assert_eq!(free, (0..GPUS).map(left).collect::<Vec<_>>(), "the replica differs on node {id}");
+            let gpus: i64 = (0..GPUS).map(left).sum();
+            assert_eq!(world.state.free(*id).get(ResourceId::GPU), gpus, "GPUs of node {id}, of which {out:?} are out");
             let replica = world.scheduler.replica().cluster.free(*id).unwrap();
             // What is promised from now on or before is kept free already.
             let begun = world.state.promises.values().filter(|p| p.start <= now && p.until > now);

@@ -28,7 +28,7 @@ pub use cluster::{Account, Identity, Licence, Qos, Queue, QueueState, User};
 pub use constraint::{Constraint, Features};
 pub use id::{AccountId, AttemptKey, Digest, Epoch, JobId, NodeId, QosId, QueueId, ReservationNo, Uid};
 pub use job::{Blobs, Dependency, DependencyKind, Draft, JobCommon, JobSpec, OpenMode, Owner, Payload};
-pub use node::{Device, NodeSpec};
+pub use node::{Device, DeviceLink, DevicePath, NodeSpec};
 pub use policy::{Generation, PolicyLimits, Role, Slot};
 pub use request::{GpuRequest, MemRequest, Request, Topology};
 pub use reservation::Reservation;

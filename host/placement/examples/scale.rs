@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 capacity: capacity.clone(),
                 features: Vec::new(),
                 devices,
+                out: Vec::new(),
                 up: true,
             };
             cluster.set_node(NodeId(id), view);

@@ -143,18 +143,26 @@ impl Cluster {
     pub fn free(&self, id: NodeId) -> Option<Amounts> {
         let node = self.nodes.get(id.0 as usize)?;
         node.known.as_ref()?;
-        let mut free = self.shapes[node.shape.0 as usize].amounts_of(node.profile.at(self.now));
-        let left: i64 = node.left_of_shared(self.now).map(|(_, left)| left).sum();
+        let shape = &self.shapes[node.shape.0 as usize];
+        let mut free = shape.amounts_of(node.profile.at(self.now));
+        let in_service =
+            node.left_of_shared(self.now).filter(|(device, _)| shape.device_column(*device as usize).is_some());
+        let left: i64 = in_service.map(|(_, left)| left).sum();
         free.set(ResourceId::GPU, free.get(ResourceId::GPU) + left);
         Some(free)
     }
 
     /// Thousandths free of each GPU of a node at the latest time told, by index: of those in shared use what is left, of
-    /// those that a running job holds none. Reservations do not count: their devices are not decided.
+    /// those that a running job holds and of those out of service none. Reservations do not count: their devices are not
+    /// decided.
     pub fn free_devices(&self, id: NodeId) -> Vec<i64> {
         let Some(node) = self.nodes.get(id.0 as usize).filter(|n| n.known.is_some()) else { return Vec::new() };
-        let count = self.shapes[node.shape.0 as usize].devices.len() as u32;
-        (0..count).map(|device| node.free_device(device, self.now)).collect()
+        let shape = &self.shapes[node.shape.0 as usize];
+        let free = |device: u32| match shape.device_column(device as usize) {
+            Some(_) => node.free_device(device, self.now),
+            None => 0,
+        };
+        (0..shape.devices.len() as u32).map(free).collect()
     }
 
     /// The nodes that are up and have room for a useful part of a class when they are empty, ascending.

@@ -271,7 +271,7 @@ impl Cluster {
             return whole;
         }
         // A part of one is asked for: the most that is left of a GPU in shared use.
-        let kind = |device: u32| shape.devices.get(device as usize).map(|kind| usize::from(*kind));
+        let kind = |device: u32| shape.devices.get(device as usize).copied().flatten().map(usize::from);
         let left = node.left_of_shared(self.now).filter(|(device, _)| free && kind(*device).is_some_and(|k| fits(&k)));
         left.map(|(_, left)| left).max().unwrap_or(whole)
     }

@@ -134,7 +134,9 @@ impl Cluster {
         let free = node.profile.at(self.now);
         let mut key = self.shapes[node.shape.0 as usize].key_of(free);
         if !node.sharers.is_empty() {
-            let left = node.left_of_shared(self.now).map(|(_, left)| left).max().unwrap_or(0);
+            let shape = &self.shapes[node.shape.0 as usize];
+            let in_service = node.left_of_shared(self.now).filter(|(d, _)| shape.device_column(*d as usize).is_some());
+            let left = in_service.map(|(_, left)| left).max().unwrap_or(0);
             key[3] = key[3].max(left);
         }
         self.index.set(id, key, *free == node.capacity);

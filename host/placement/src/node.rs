@@ -20,6 +20,8 @@ pub struct NodeView {
     pub features: Vec<String>,
     /// The kind of each of its GPUs, by index.
     pub devices: Vec<String>,
+    /// Those of them that are out of service: nobody is given them, and who holds one takes nothing from others.
+    pub out: Vec<u32>,
     /// False where it is down or drained: nothing starts there.
     pub up: bool,
 }
@@ -134,7 +136,7 @@ impl Node {
                 if chosen.len() == count as usize {
                     break;
                 }
-                let column = shape.kind_column(usize::from(shape.devices[device]));
+                let Some(column) = shape.device_column(device) else { continue };
                 if columns.contains(&column) && left[column] >= WHOLE_GPU {
                     left[column] -= WHOLE_GPU;
                     chosen.push(device as u32);

@@ -183,7 +183,8 @@ impl Cluster {
         let shape = &self.shapes[node.shape.0 as usize];
         let request = &class.need.request;
         if request.exclusive {
-            let devices = (0..shape.devices.len() as u32).collect();
+            let in_service = |device: &u32| shape.device_column(*device as usize).is_some();
+            let devices = (0..shape.devices.len() as u32).filter(in_service).collect();
             return AllocationPart { node: id, tasks: pick.tasks, amounts: shape.amounts_of(&node.capacity), devices };
         }
         let mut amounts = request.per_task().scaled(i64::from(pick.tasks));

@@ -21,8 +21,8 @@ pub(crate) struct Shape {
     pub resources: Vec<ResourceId>,
     /// Columns behind those: one for each kind of GPU, in milli-GPU.
     pub kinds: Vec<String>,
-    /// The kind (index into `kinds`) of each device.
-    pub devices: Vec<u16>,
+    /// The kind (index into `kinds`) of each device; `None`: it is out of service.
+    pub devices: Vec<Option<u16>>,
     /// Features, sorted.
     pub features: Vec<String>,
 }
@@ -41,13 +41,17 @@ impl Shape {
             capacity.push(amount);
         }
         for i in 0..(view.capacity.get(ResourceId::GPU).max(0) / WHOLE_GPU) as usize {
+            if view.out.contains(&(i as u32)) {
+                shape.devices.push(None);
+                continue;
+            }
             let kind = view.devices.get(i).map_or("", String::as_str);
             let at = shape.kinds.iter().position(|k| k == kind).unwrap_or_else(|| {
                 shape.kinds.push(kind.to_owned());
                 capacity.push(0);
                 shape.kinds.len() - 1
             });
-            shape.devices.push(at as u16);
+            shape.devices.push(Some(at as u16));
             capacity[shape.resources.len() + at] += WHOLE_GPU;
         }
         (shape, capacity)
@@ -58,9 +62,9 @@ impl Shape {
         self.resources.len() + kind
     }
 
-    /// The column of a device.
+    /// The column of a device that is in service.
     pub fn device_column(&self, device: usize) -> Option<usize> {
-        self.devices.get(device).map(|kind| self.kind_column(usize::from(*kind)))
+        self.devices.get(device).copied().flatten().map(|kind| self.kind_column(usize::from(kind)))
     }
 
     /// A level in the terms of the index, without GPUs in shared use.
@@ -70,8 +74,8 @@ impl Shape {
         [self.amount_of(level, ResourceId::CPU), self.amount_of(level, ResourceId::MEM), gpus, most]
     }
 
-    /// What an allocation's part takes of such a node. Of GPUs the devices count, and a part of one counts nothing (see
-    /// `share.rs`); a resource that the node does not know is left out.
+    /// What an allocation's part takes of such a node. Of GPUs the devices in service count, and a part of one counts
+    /// nothing (see `share.rs`); a resource that the node does not know is left out.
     pub fn level_of(&self, part: &AllocationPart) -> Level {
         let mut level: Level = self.resources.iter().map(|id| part.amounts.get(*id)).collect();
         level.resize(self.resources.len() + self.kinds.len(), 0);

@@ -17,7 +17,7 @@ fn node(name: &str, cores: i64, devices: &[&str]) -> NodeView {
         .with(ResourceId::MEM, 64)
         .with(ResourceId::GPU, devices.len() as i64 * 1000);
     let devices = devices.iter().map(|d| (*d).to_owned()).collect();
-    NodeView { name: name.to_owned(), capacity, features: Vec::new(), devices, up: true }
+    NodeView { name: name.to_owned(), capacity, features: Vec::new(), devices, out: Vec::new(), up: true }
 }
 
 /// Nodes `n0`, `n1`, ... with so many cores and such devices.

@@ -226,7 +226,7 @@ pub mod testing {
         for name in ["n1", "n2"] {
             let capacity = Amounts::new().with(ResourceId::CPU, 4_000);
             let spec = NodeSpec { name: name.into(), capacity, boot_id: "boot".into(), ..NodeSpec::default() };
-            run(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new() }));
+            run(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new(), faults: Default::default() }));
         }
         for _ in 0..jobs {
             let mut spec = JobSpec::new("job", Payload::Argv(vec!["true".into()]));

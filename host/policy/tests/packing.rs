@@ -36,7 +36,13 @@ impl World {
                 .with(ResourceId::CPU, 16_000)
                 .with(ResourceId::MEM, 65_536)
                 .with(ResourceId::GPU, *gpus as i64 * 1000);
-            let device = |d: usize| Device { kind: (*kind).into(), uuid: format!("{i}-{d}"), mem_mib: 1, numa: -1 };
+            let device = |d: usize| Device {
+                kind: (*kind).into(),
+                uuid: format!("{i}-{d}"),
+                mem_mib: 1,
+                numa: -1,
+                ..Device::default()
+            };
             let features = if i + 1 == nodes.len() { vec!["special".to_owned()] } else { Vec::new() };
             let spec = NodeSpec {
                 name: format!("n{i}"),
@@ -46,7 +52,11 @@ impl World {
                 boot_id: "boot".into(),
                 ..NodeSpec::default()
             };
-            world.run(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new() }));
+            world.run(Command::NodeReport(NodeReport::Register {
+                spec,
+                holds: Vec::new(),
+                faults: Default::default(),
+            }));
         }
         world
     }

@@ -28,6 +28,11 @@ struct Books {
     found: BTreeMap<ResourceId, i64>,
     extra: BTreeMap<ResourceId, i64>,
     devices: usize,
+    /// Their uuids, by index.
+    names: Vec<String>,
+    /// Those out of service; whether that outlasts a boot, since people did it.
+    out: BTreeMap<u32, bool>,
+    boot_id: String,
     takes_jobs: bool,
     drained: bool,
     given: BTreeMap<ResourceId, i64>,
@@ -91,6 +96,11 @@ impl Auditor {
                 let books = self.nodes.entry(*node).or_default();
                 books.found = spec.capacity.iter().collect();
                 books.devices = spec.devices.len();
+                books.names = spec.devices.iter().map(|d| d.uuid.clone()).collect();
+                // What is still wrong after a boot is said anew.
+                if std::mem::replace(&mut books.boot_id, spec.boot_id.clone()) != spec.boot_id {
+                    books.out.retain(|_, by_people| *by_people);
+                }
                 books.takes_jobs = true;
             }
             Event::NodeSet { node, extra, .. } => {
@@ -99,6 +109,10 @@ impl Auditor {
             Event::NodeDown { node, .. } => self.nodes.entry(*node).or_default().takes_jobs = false,
             Event::NodeDrained { node, .. } => self.nodes.entry(*node).or_default().drained = true,
             Event::NodeResumed { node } => self.nodes.entry(*node).or_default().drained = false,
+            Event::DeviceTaken { node, device, by, .. } => {
+                self.nodes.entry(*node).or_default().set_out(device, Some(!by.is_empty()));
+            }
+            Event::DeviceReturned { node, device, .. } => self.nodes.entry(*node).or_default().set_out(device, None),
             Event::NodeDeleted { node } => drop(self.nodes.remove(node)),
             _ => {}
         }
@@ -192,6 +206,16 @@ impl Auditor {
 }
 
 impl Books {
+    fn set_out(&mut self, name: &str, out: Option<bool>) {
+        let named = self.names.iter().zip(0..).filter(|(uuid, _)| *uuid == name).map(|(_, index)| index);
+        for index in named {
+            match out {
+                Some(by_people) => self.out.insert(index, by_people),
+                None => self.out.remove(&index),
+            };
+        }
+    }
+
     fn give(&mut self, job: JobId, amounts: &Amounts, devices: &[u32], wrong: &mut Vec<String>) {
         if !self.takes_jobs || self.drained {
             wrong.push("it takes no jobs".into());
@@ -210,6 +234,9 @@ impl Books {
             }
             let holders = self.holders.entry(*device).or_default();
             let held: i64 = holders.values().sum();
+            if self.out.contains_key(device) {
+                wrong.push(format!("device {device} is out of service"));
+            }
             let milli = per_device(amounts, devices);
             if held + milli > 1000 {
                 let others: Vec<String> = holders.keys().map(ToString::to_string).collect();

@@ -258,7 +258,7 @@ impl<'a> Sim<'a> {
         for spec in &cluster.nodes {
             let spec = NodeSpec { boot_id: "simulated".into(), ..spec.clone() };
             let name = spec.name.clone();
-            let report = NodeReport::Register { spec, holds: Vec::new() };
+            let report = NodeReport::Register { spec, holds: Vec::new(), faults: Default::default() };
             self.execute(at, Command::NodeReport(report), || format!("node '{name}'"))?;
         }
         self.publish();

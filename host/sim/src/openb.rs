@@ -118,7 +118,13 @@ pub fn nodes(text: &[u8]) -> Result<Vec<NodeSpec>, BadLine> {
 
 /// That many GPUs of a kind on a node.
 pub fn devices(node: &str, kind: &str, count: i64) -> Vec<Device> {
-    let device = |index| Device { kind: kind.to_owned(), uuid: format!("{node}/{index}"), mem_mib: 0, numa: -1 };
+    let device = |index| Device {
+        kind: kind.to_owned(),
+        uuid: format!("{node}/{index}"),
+        mem_mib: 0,
+        numa: -1,
+        ..Device::default()
+    };
     (0..count).map(device).collect()
 }
 

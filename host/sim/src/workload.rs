@@ -275,6 +275,7 @@ impl Workload {
                 capacity: node.capacity.clone(),
                 features: node.features.clone(),
                 devices: node.devices.iter().map(|d| d.kind.clone()).collect(),
+                out: Vec::new(),
                 up: true,
             };
             empty.set_node(NodeId(id as u32), view);

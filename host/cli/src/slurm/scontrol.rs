@@ -134,7 +134,7 @@ fn update(words: &[String]) -> anyhow::Result<ExitCode> {
         Update::Nodes { names, drain } => {
             let action = if drain.is_some() { NodeAction::Drain } else { NodeAction::Resume };
             let reason = drain.unwrap_or_default();
-            let request = NodeActionRequest { action: action.into(), nodes: names, reason };
+            let request = NodeActionRequest { action: action.into(), nodes: names, reason, gpu: None };
             connect()?.call(async |c| c.act_on_nodes(request).await)?;
             Ok(ExitCode::SUCCESS)
         }

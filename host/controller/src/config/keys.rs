@@ -1,6 +1,7 @@
 //! The table of settings: name, meaning, how it is read and shown.
 
 use super::{Config, LogFormat, OnSchedulingFailure};
+use ephor_core::OnFault;
 use ephor_model::limits;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -128,6 +129,20 @@ pub const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "on_gpu_fault",
+        help: "Jobs on a GPU that goes bad: keep, requeue, or cancel; the GPU takes no others either way",
+        set: |c, v| {
+            let said = text(v)?;
+            let known = ON_GPU_FAULT.iter().find(|(_, name)| *name == said);
+            c.on_gpu_fault = known.ok_or_else(|| format!("'{said}' is neither keep nor requeue nor cancel"))?.0;
+            Ok(())
+        },
+        show: |c| {
+            let name = ON_GPU_FAULT.iter().find(|(what, _)| *what == c.on_gpu_fault).map_or("keep", |(_, name)| name);
+            quoted(name)
+        },
+    },
+    Key {
         name: "event_retention_mib",
         help: "MiB of past events that are kept in the live store",
         set: |c, v| whole(v, 1, 1 << 20).map(|n| c.event_retention_bytes = n << 20),
@@ -176,6 +191,9 @@ pub const KEYS: &[Key] = &[
         show: |c| quoted(&c.log_filter),
     },
 ];
+
+const ON_GPU_FAULT: [(OnFault, &str); 3] =
+    [(OnFault::Keep, "keep"), (OnFault::Requeue, "requeue"), (OnFault::Cancel, "cancel")];
 
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()

@@ -7,6 +7,7 @@ pub use check::{Report, Setting, check};
 pub(crate) use check::{SOCKET_PATH_BYTES, port_text, socket_usable};
 pub use keys::{KEYS, Key};
 
+use ephor_core::OnFault;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,6 +58,8 @@ pub struct Config {
     pub min_job_age: Duration,
     /// What happens when no scheduling policy works.
     pub on_scheduling_failure: OnSchedulingFailure,
+    /// What becomes of jobs on a GPU that goes bad.
+    pub on_gpu_fault: OnFault,
     /// Bytes of events that are kept.
     pub event_retention_bytes: u64,
     /// All pending jobs get a new priority after this long.
@@ -83,6 +86,7 @@ impl Default for Config {
             launch_grace: Duration::from_secs(30),
             min_job_age: Duration::from_secs(300),
             on_scheduling_failure: OnSchedulingFailure::BuiltIn,
+            on_gpu_fault: OnFault::Keep,
             event_retention_bytes: 256 << 20,
             recalculation_period: Duration::from_secs(60),
             fence: Duration::ZERO,

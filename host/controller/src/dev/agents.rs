@@ -82,6 +82,10 @@ impl Agents {
                 let token = new_token(services, name.clone()).await.map_err(|s| anyhow::anyhow!("{}", s.message()))?.0;
                 command.arg("--token-file").arg(write_private(&home.join("token"), &token)?);
             }
+            if number > 1 {
+                // There is one set of GPUs, and the first node has it.
+                command.args(["--gpus", "none"]);
+            }
             if let Some(memory) = memory {
                 command.arg("--memory").arg(memory.to_string());
             }

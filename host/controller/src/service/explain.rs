@@ -3,6 +3,7 @@
 use super::job_view::{Source, not_yet_inside, open_dependencies};
 use super::jobs::{find, shown};
 use super::{Answer, Services};
+use crate::devices::out_of_service;
 use crate::handle::Snapshot;
 use crate::policies::Policies;
 use crate::scheduling::{JobExplanation, PolicySource};
@@ -11,7 +12,7 @@ use ephor_core::replica::{priority_row, totals};
 use ephor_core::roles::{Permission, PriorityBatch, Target};
 use ephor_core::{Element, State};
 use ephor_model::submit::hostlist;
-use ephor_model::{Hold, JobId, JobState, Span, Timestamp};
+use ephor_model::{Hold, JobId, JobState, ResourceId, Span, Timestamp};
 use ephor_proto::v1;
 use std::sync::Arc;
 use tonic::{Request, Response, Status};
@@ -43,6 +44,9 @@ pub(super) async fn explain(services: &Arc<Services>, request: Request<v1::JobRe
         if let Some(said) = services.handle.explain(id).await {
             let JobExplanation { lines, policy, earliest, promised } = said;
             answer.lines = lines;
+            if entry.job.spec.request.total().get(ResourceId::GPU) > 0 {
+                answer.lines.extend(out_of_service(&snapshot.state));
+            }
             if let Some(at) = earliest {
                 answer.lines.push(match promised {
                     true => promised_on(&snapshot.state, id),
@@ -51,6 +55,9 @@ pub(super) async fn explain(services: &Arc<Services>, request: Request<v1::JobRe
                 answer.earliest_start = Some(at.0);
             }
             answer.policy = policy;
+        }
+        if let Some(detail) = element.detail.as_ref().filter(|_| element.attempts > 0) {
+            answer.lines.push(format!("its last attempt ended: {detail}"));
         }
         let policies = services.policies.clone();
         let factors = move || factors(&policies, &snapshot.state, id, now);

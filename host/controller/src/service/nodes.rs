@@ -1,8 +1,10 @@
 //! Nodes, and the tokens with which new ones join.
 
 use super::{Answer, Services, status_of};
+use crate::devices::{DeviceReports, views};
 use crate::sessions::name_of_resource;
 use crate::trust::{SIMULATE, Token, fresh_secret, is_node_name, secret_digest};
+use ephor_core::command::DeviceChange;
 use ephor_core::roles::{Permission, Target};
 use ephor_core::state::Held;
 use ephor_core::{Command, Node, NodeHealth, State};
@@ -20,13 +22,14 @@ pub(super) async fn list(services: &Arc<Services>, request: Request<v1::Empty>) 
         let snapshot = inner.handle.snapshot();
         let now = inner.handle.now();
         let seen = |node: &Node| inner.sessions.heard(node.id).map(|ago| now.0 - ago.as_millis() as i64);
-        snapshot.state.nodes.values().map(|node| view(&snapshot.state, node, seen(node))).collect()
+        let devices = &inner.sessions.devices;
+        snapshot.state.nodes.values().map(|node| view(&snapshot.state, node, devices, seen(node))).collect()
     };
     let nodes = services.queries.run(caller.peer.uid.0, nodes).await.map_err(super::busy)?;
     Ok(Response::new(v1::NodeList { nodes }))
 }
 
-fn view(state: &State, node: &Node, last_seen: Option<i64>) -> v1::Node {
+fn view(state: &State, node: &Node, devices: &DeviceReports, last_seen: Option<i64>) -> v1::Node {
     let none = Held::default();
     let held = state.derived.held.get(&node.id).unwrap_or(&none);
     let (reason, by, since) = match (&node.drain, node.health) {
@@ -34,14 +37,8 @@ fn view(state: &State, node: &Node, last_seen: Option<i64>) -> v1::Node {
         (None, NodeHealth::Down) => (node.health_reason.clone(), String::new(), Some(node.since.0)),
         (None, NodeHealth::Up) => (String::new(), String::new(), None),
     };
-    let device = |(index, d): (usize, &ephor_model::Device)| v1::Device {
-        kind: d.kind.clone(),
-        uuid: d.uuid.clone(),
-        mem_mib: d.mem_mib,
-        numa: d.numa,
-        used: held.devices.contains_key(&(index as u32)),
-        held: held.devices.get(&(index as u32)).map_or(0, |milli| *milli as u32),
-    };
+    let report = devices.of(node.id);
+    let taken = |index: u32| held.devices.get(&index).copied().unwrap_or(0);
     v1::Node {
         name: node.spec.name.clone(),
         state: state_name(node, held).into(),
@@ -51,12 +48,15 @@ fn view(state: &State, node: &Node, last_seen: Option<i64>) -> v1::Node {
         capacity: amounts_to_wire(&node.capacity(), name_of_resource),
         allocated: amounts_to_wire(&held.amounts, name_of_resource),
         features: node.features(),
-        devices: node.spec.devices.iter().enumerate().map(device).collect(),
+        devices: views(node, &taken, report.as_deref()),
         address: node.spec.address.clone(),
         boot_id: node.spec.boot_id.clone(),
         agent_version: node.spec.agent_version.clone(),
         last_seen,
         jobs: held.jobs.iter().map(|job| job.0).collect(),
+        device_source: report.as_ref().map(|r| r.source.clone()).unwrap_or_default(),
+        devices_at: report.as_ref().map(|r| r.at),
+        device_notes: report.as_ref().map(|r| r.notes.clone()).unwrap_or_default(),
     }
 }
 
@@ -77,13 +77,13 @@ fn state_name(node: &Node, held: &Held) -> &'static str {
 
 pub(super) async fn act(services: &Arc<Services>, request: Request<v1::NodeActionRequest>) -> Answer<v1::Empty> {
     let caller = services.access.caller(&request).await?;
-    let v1::NodeActionRequest { action, nodes, reason } = request.into_inner();
+    let v1::NodeActionRequest { action, nodes, reason, gpu } = request.into_inner();
     if nodes.is_empty() || nodes.len() > limits::APPLY_OBJECTS {
         return Err(Status::invalid_argument(format!("name 1 to {} nodes", limits::APPLY_OBJECTS)));
     }
     let reason = match v1::NodeAction::try_from(action) {
         Ok(v1::NodeAction::Drain) if reason.trim().is_empty() || reason.len() > limits::TEXT_BYTES => {
-            let text = format!("a node is drained for a reason of up to {} bytes; give one", limits::TEXT_BYTES);
+            let text = format!("a node or GPU is drained for a reason of up to {} bytes; give one", limits::TEXT_BYTES);
             return Err(Status::invalid_argument(text));
         }
         Ok(v1::NodeAction::Drain) => Some(reason),
@@ -102,7 +102,16 @@ pub(super) async fn act(services: &Arc<Services>, request: Request<v1::NodeActio
     verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
     let mut waiting = Vec::with_capacity(ids.len());
     for node in ids {
-        let command = Command::DrainNode { node, reason: reason.clone(), by: caller.identity.name.clone() };
+        let by = caller.identity.name.clone();
+        let command = match gpu {
+            None => Command::DrainNode { node, reason: reason.clone(), by },
+            Some(device) => {
+                let uuid = snapshot.state.nodes.get(&node).and_then(|n| n.spec.devices.get(device as usize));
+                let said = uuid.map(|d| services.sessions.devices.faults(node, &d.uuid)).unwrap_or_default();
+                let change = reason.clone().map_or(DeviceChange::Return(said), DeviceChange::Take);
+                Command::SetDevice { node, device, change, by }
+            }
+        };
         waiting.push(services.handle.enqueue(command).await.map_err(status_of)?);
     }
     for pending in waiting {

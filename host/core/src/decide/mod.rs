@@ -5,6 +5,7 @@
 
 mod bounds;
 mod dependencies;
+mod devices;
 mod jobs;
 mod modify;
 mod nodes;
@@ -60,6 +61,7 @@ pub fn execute(state: &mut State, now: Timestamp, command: Command, batch: &mut 
         Command::Plan { groups } => Ok(plan::commit(&mut tx, &groups)),
         Command::NodeReport(report) => nodes::report(&mut tx, report),
         Command::DrainNode { node, reason, by } => nodes::drain(&mut tx, node, reason, by),
+        Command::SetDevice { node, device, change, by } => devices::set(&mut tx, node, device, change, by),
         Command::Apply(objects) => objects::apply(&mut tx, objects),
         Command::Delete { kind, name } => objects::delete(&mut tx, kind, &name),
         Command::Activate { slot, generation } => Ok(policies::activate(&mut tx, slot, generation)),

@@ -1,6 +1,6 @@
 //! What agents report of their nodes and attempts, and draining.
 
-use super::Tx;
+use super::{Tx, devices};
 use crate::command::{NodeReport, Refusal, RefusalKind, Reply};
 use crate::event::Event;
 use crate::promise::LiftCause;
@@ -10,7 +10,17 @@ use std::sync::Arc;
 
 pub(super) fn report(tx: &mut Tx<'_>, report: NodeReport) -> Result<Reply, Refusal> {
     match report {
-        NodeReport::Register { spec, holds } => Ok(register(tx, spec, &holds)),
+        NodeReport::Register { spec, holds, faults } => {
+            let reply = register(tx, spec, &holds);
+            if let Reply::Node { id, .. } = &reply {
+                devices::faults(tx, *id, &faults);
+            }
+            Ok(reply)
+        }
+        NodeReport::Devices { node, faults } => {
+            devices::faults(tx, node, &faults);
+            Ok(Reply::Done)
+        }
         NodeReport::Silent { node, reason } => {
             silent(tx, node, reason);
             Ok(Reply::Done)
@@ -92,6 +102,9 @@ fn ended(tx: &mut Tx<'_>, key: AttemptKey, exit: Exit, cause: EndCause, message:
         ) => *ordered,
         (_, reported) => reported,
     };
+    // Whose end was ordered because of a device learns which one it was.
+    let ordered = matches!(attempt.phase, AttemptPhase::Ending { .. });
+    let device = ordered.then(|| tx.state.device_out_of(&attempt.allocation)).flatten();
     let wants_requeue = tx.state.find(key.job).is_some_and(|(entry, _)| entry.job.spec.requeue.unwrap_or(false));
     let eviction = attempt.eviction().filter(|_| cause == EndCause::Preempted).cloned();
     let to_wait = eviction.as_ref().is_none_or(|eviction| eviction.requeue);
@@ -109,7 +122,8 @@ fn ended(tx: &mut Tx<'_>, key: AttemptKey, exit: Exit, cause: EndCause, message:
         EndCause::LaunchFailed => (JobState::Failed, ReasonCode::JobLaunchFailure),
     };
     let message = eviction.as_ref().map_or(message, |eviction| &eviction.why);
-    let detail = (!message.is_empty()).then(|| message.chars().take(1024).collect::<String>().into());
+    let said = (!message.is_empty()).then(|| message.chars().take(1024).collect::<String>());
+    let detail = said.or(device).map(Into::into);
     tx.emit(Event::Ended { key, state, exit, reason, detail, usage, hold: Hold::None });
     tx.settle_dependents(key.job);
 }

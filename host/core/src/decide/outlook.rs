@@ -9,7 +9,7 @@ use crate::command::{Group, Start, expected_end};
 use crate::eviction::STUCK;
 use crate::promise::Promise;
 use crate::records::Attempt;
-use ephor_model::{Amounts, JobId, NodeId, Span, Timestamp};
+use ephor_model::{Amounts, JobId, NodeId, ResourceId, Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module. Kept up to date with the groups that were taken.
@@ -27,7 +27,7 @@ struct Edit<'a> {
     from: Timestamp,
     until: Timestamp,
     amounts: &'a Amounts,
-    /// -1: taken; 1: given back.
+    /// How often: negative: taken; positive: given back.
     times: i64,
     /// Until when there must be room for it.
     safe_until: Timestamp,
@@ -54,12 +54,18 @@ impl Outlook {
 
         let lifted = group.lifts.iter().map(|(job, _)| job).chain(group.promises.iter().map(|kept| &kept.job));
         let leaving: BTreeSet<&JobId> = lifted.chain(starts.iter().map(|s| &s.job)).collect();
+        let thousandth = thousandth_of_a_gpu();
         let mut edits: Vec<Edit<'_>> = Vec::new();
         for promise in leaving.into_iter().filter_map(promised_to) {
             edits.extend(holds(promise, tx.at, 1));
         }
         for (attempt, from, until) in &evicted {
             edits.extend(attempt.allocation.parts.iter().map(|p| edit(p, *from, *until, 1)));
+            // Its devices out of service come to nobody. This is no wish for room: it is looked at nowhere.
+            edits.extend(tx.state.out_of_service_in(attempt).map(|(node, milli)| {
+                let (from, until) = (*from, *until);
+                Edit { node, from, until, amounts: &thousandth, times: -milli, safe_until: from }
+            }));
         }
         for kept in &group.promises {
             let (from, until) = (kept.start.max(tx.at), promised_end(tx, kept));
@@ -107,8 +113,13 @@ impl Outlook {
         let mut running = BTreeSet::new();
         let mut promised = BTreeSet::new();
         let mut changes: BTreeMap<NodeId, Vec<(Timestamp, &Amounts, i64)>> = BTreeMap::new();
+        // Who holds a device that is out of service takes nothing from others.
+        let thousandth = thousandth_of_a_gpu();
         for id in &wanted {
-            changes.insert(*id, Vec::new());
+            let of_out = tx.state.held_out_of_service(*id).into_iter().flat_map(|(attempt, milli)| {
+                [(tx.at, &thousandth, milli), (release(tx, attempt), &thousandth, -milli)]
+            });
+            changes.insert(*id, of_out.collect());
             running.extend(tx.state.derived.held.get(id).into_iter().flat_map(|held| held.jobs.iter()));
             promised.extend(tx.state.derived.promised.get(id).into_iter().flat_map(|jobs| jobs.iter()));
         }
@@ -126,7 +137,7 @@ impl Outlook {
         }
         for (id, mut changes) in changes {
             changes.sort_unstable_by_key(|(at, _, _)| *at);
-            let mut free = tx.state.nodes.get(&id).map(|n| n.capacity()).unwrap_or_default();
+            let mut free = tx.state.nodes.get(&id).map(|n| n.capacity_in_service()).unwrap_or_default();
             let mut steps: Vec<(Timestamp, Amounts)> = vec![(tx.at, free.clone())];
             for (at, amounts, times) in changes {
                 free.add_scaled(amounts, times);
@@ -162,6 +173,10 @@ impl Future {
         self.0.insert(next, (time, free));
         next
     }
+}
+
+fn thousandth_of_a_gpu() -> Amounts {
+    Amounts::new().with(ResourceId::GPU, 1)
 }
 
 fn edit(part: &ephor_model::AllocationPart, from: Timestamp, until: Timestamp, times: i64) -> Edit<'_> {

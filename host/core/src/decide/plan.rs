@@ -164,5 +164,6 @@ fn node_has(tx: &Tx<'_>, id: NodeId, amounts: &Amounts, devices: &BTreeMap<u32, 
     let devices_free = devices
         .iter()
         .all(|(device, milli)| (*device as usize) < node.spec.devices.len() && taken(device) + milli <= 1000);
+    let devices_free = devices_free && devices.keys().all(|device| node.device_out(*device).is_none());
     node.takes_jobs() && devices_free && tx.state.free(id).covers(amounts)
 }

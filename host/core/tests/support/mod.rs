@@ -132,12 +132,15 @@ impl World {
                 .with(ResourceId::CPU, cpus * 1000)
                 .with(ResourceId::GPU, i64::from(self.gpus) * 1000),
             devices: (0..self.gpus)
-                .map(|i| Device { kind: "h".into(), uuid: i.to_string(), mem_mib: 0, numa: -1 })
+                .map(|i| Device { kind: "h".into(), uuid: i.to_string(), mem_mib: 0, numa: -1, ..Device::default() })
                 .collect(),
             boot_id: boot.into(),
             ..NodeSpec::default()
         };
-        match self.run(Command::NodeReport(NodeReport::Register { spec, holds: holds.to_vec() })).unwrap() {
+        match self
+            .run(Command::NodeReport(NodeReport::Register { spec, holds: holds.to_vec(), faults: Default::default() }))
+            .unwrap()
+        {
             Reply::Node { unknown, .. } => unknown,
             other => panic!("{other:?}"),
         }

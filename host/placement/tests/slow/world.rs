@@ -76,7 +76,14 @@ fn node() -> impl Strategy<Value = NodeView> {
                 (ResourceId::MEM, mem),
                 (ResourceId::GPU, devices.len() as i64 * 1000),
             ];
-            NodeView { name: String::new(), capacity: capacity.into_iter().collect(), features, devices, up }
+            NodeView {
+                name: String::new(),
+                capacity: capacity.into_iter().collect(),
+                features,
+                devices,
+                out: Vec::new(),
+                up,
+            }
         },
     )
 }

@@ -117,7 +117,7 @@ pub fn cluster(jobs: u32) -> State {
     for name in ["n1", "n2"] {
         let capacity = Amounts::new().with(ResourceId::CPU, 4_000).with(ResourceId::MEM, 8_192);
         let spec = NodeSpec { name: name.into(), capacity, boot_id: "boot".into(), ..NodeSpec::default() };
-        run(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new() }));
+        run(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new(), faults: Default::default() }));
     }
     for i in 0..jobs {
         let mut spec = draft().spec;

@@ -80,7 +80,8 @@ fn a_device_twice() {
     for stamped in &mut log {
         match &mut stamped.event {
             Event::NodeRegistered { spec, .. } => {
-                let device = Device { kind: "h100".into(), uuid: "a".into(), mem_mib: 1, numa: -1 };
+                let device =
+                    Device { kind: "h100".into(), uuid: "a".into(), mem_mib: 1, numa: -1, ..Device::default() };
                 Arc::make_mut(spec).devices = vec![device];
             }
             Event::Started { allocation, .. } => Arc::make_mut(allocation).parts[0].devices = vec![0].into(),
@@ -100,7 +101,8 @@ fn more_of_a_device_than_all_of_it() {
         for stamped in &mut log {
             match &mut stamped.event {
                 Event::NodeRegistered { spec, .. } => {
-                    let device = Device { kind: "h100".into(), uuid: "a".into(), mem_mib: 1, numa: -1 };
+                    let device =
+                        Device { kind: "h100".into(), uuid: "a".into(), mem_mib: 1, numa: -1, ..Device::default() };
                     let spec = Arc::make_mut(spec);
                     spec.devices = vec![device];
                     spec.capacity.set(ResourceId::GPU, 1000);

@@ -58,7 +58,7 @@ impl Cluster {
         let capacity = Amounts::new().with(ResourceId::CPU, 64_000).with(ResourceId::MEM, 1 << 20);
         let spec =
             NodeSpec { name: format!("n{number}"), capacity, boot_id: format!("boot {boot}"), ..NodeSpec::default() };
-        self.execute(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new() }));
+        self.execute(Command::NodeReport(NodeReport::Register { spec, holds: Vec::new(), faults: Default::default() }));
     }
 
     /// Submits a job whose texts and size come from the numbers; the id, where it was taken.

@@ -49,7 +49,11 @@ impl Scene {
             ..Objects::default()
         }))?;
         for number in 0..size.nodes {
-            scene.run(Command::NodeReport(NodeReport::Register { spec: node(number), holds: Vec::new() }))?;
+            scene.run(Command::NodeReport(NodeReport::Register {
+                spec: node(number),
+                holds: Vec::new(),
+                faults: Default::default(),
+            }))?;
         }
         scene.fill(size.nodes)?;
         for number in 0..size.pending {
@@ -131,7 +135,13 @@ impl Scene {
 
 fn node(number: u32) -> NodeSpec {
     let capacity = [(ResourceId::CPU, 64_000), (ResourceId::MEM, 512 << 10), (ResourceId::GPU, i64::from(GPUS) * 1000)];
-    let device = |index| Device { kind: "h100".into(), uuid: format!("{number}-{index}"), mem_mib: 81_920, numa: -1 };
+    let device = |index| Device {
+        kind: "h100".into(),
+        uuid: format!("{number}-{index}"),
+        mem_mib: 81_920,
+        numa: -1,
+        ..Device::default()
+    };
     NodeSpec {
         name: format!("n{number:06}"),
         capacity: capacity.into_iter().collect(),
