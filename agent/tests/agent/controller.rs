@@ -166,13 +166,13 @@ impl Session {
         }
     }
 
-    /// The next report, whatever heartbeats come before it.
+    /// The next report, whatever heartbeats and looks at GPUs come before it.
     pub async fn report(&mut self) -> v1::Report {
         let reports = async {
             loop {
                 match self.hear().await {
                     Some(v1::agent_message::Body::Report(report)) => return report,
-                    Some(v1::agent_message::Body::Heartbeat(_)) => {}
+                    Some(v1::agent_message::Body::Heartbeat(_) | v1::agent_message::Body::Gpus(_)) => {}
                     other => panic!("expected a report, got {other:?}"),
                 }
             }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ephor_core::cycle::{CycleRefusal, Outcome, Scope, StopRule};
+use ephor_core::cycle::{Cycle, CycleRefusal, Outcome, Scope, StopRule};
 use ephor_core::scheduler::Notes;
 use ephor_model::JobId;
 use ephor_placement::Placing;
@@ -13,7 +13,7 @@ const WORK: u64 = 1_000_000;
 
 /// Starts jobs in order; without room it needs no call, and none for those who come behind the first that has none.
 fn cycle(world: &mut World) -> Vec<u64> {
-    world.cycle_by(&mut By(|cycle| {
+    world.cycle_by(&mut By(|cycle: &mut Cycle| {
         let jobs = cycle.next(Scope::All, None, 100);
         let outcomes = cycle.start_in_order(&jobs, &Placing::default(), StopRule::FirstRefusal);
         let waits = |outcome: &Outcome| matches!(outcome, Outcome::Refused(CycleRefusal::NotNow(_)));
@@ -52,7 +52,7 @@ fn who_comes_behind_and_has_no_room_needs_no_call_and_is_told_why() {
     world.finish(runs, 0);
     assert_eq!(rests(&mut world), None);
     let mut arrived = 0;
-    world.cycle_by(&mut By(|cycle| arrived = cycle.next(Scope::Arrived, None, 100).len()));
+    world.cycle_by(&mut By(|cycle: &mut Cycle| arrived = cycle.next(Scope::Arrived, None, 100).len()));
     assert_eq!(arrived, 2);
     assert_eq!(cycle(&mut world), [waits.0, like.0]);
 }
@@ -65,8 +65,10 @@ fn who_has_room_needs_a_call() {
 }
 
 #[test]
-fn who_comes_before_others_needs_a_call() {
+fn who_comes_before_somebody_who_has_room_needs_a_call() {
     let (mut world, runs, waits) = world_with_a_waiting_job();
+    let narrow = world.submit(job().cpus(1));
+    assert_eq!(cycle(&mut world), [0; 0], "{narrow} waits for its turn");
     let urgent = world.submit(job().cpus(2));
     assert!(rests(&mut world).is_some());
     world.scheduler.replica_mut().set_priorities([(urgent, 5)]);
@@ -77,7 +79,7 @@ fn who_comes_before_others_needs_a_call() {
 }
 
 #[test]
-fn somebody_before_who_could_start_and_may_not_changes_nothing_for_who_comes_behind() {
+fn who_comes_behind_somebody_who_waits_for_its_turn_needs_a_call_only_with_room() {
     let (mut world, ..) = world_with_a_waiting_job();
     let narrow = world.submit(job().cpus(1));
     assert_eq!(cycle(&mut world), [0; 0], "{narrow} waits for its turn");
@@ -117,7 +119,7 @@ fn what_was_said_holds_until_the_next_call() {
     let (mut world, ..) = world_with_a_waiting_job();
     world.submit(job().cpus(2));
     assert!(rests(&mut world).is_some());
-    world.cycle_by(&mut By(|_: &mut _| {}));
+    world.cycle_by(&mut By(|_: &mut Cycle| {}));
     world.submit(job().cpus(2));
     assert_eq!(rests(&mut world), None);
 }

@@ -189,21 +189,27 @@ impl<C: Cycle> Search<'_, C> {
             self.evict(order)?;
             return if self.fits(None)? { Ok(order.to_vec()) } else { Err(Stop::Impossible) };
         }
+        let amounts = |victim: usize| &self.pass.world.running[victim].amounts;
+        let mut room = free;
+        set.iter().for_each(|victim| add(&mut room, amounts(*victim), 1));
         let (mut placed, mut tries) = (true, 0);
         for at in (0..set.len()).rev() {
-            let mut room = free;
-            let others = set.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, victim)| *victim);
-            let others: Vec<usize> = others.collect();
-            others.iter().for_each(|victim| add(&mut room, &self.pass.world.running[*victim].amounts, 1));
-            if tries == SPARED || !covers(&room, &self.job.amounts) {
+            let mut without = room;
+            add(&mut without, amounts(set[at]), -1);
+            if !covers(&without, &self.job.amounts) {
                 continue;
             }
+            if tries == SPARED {
+                break;
+            }
             tries += 1;
+            let mut others = set.clone();
+            others.remove(at);
             self.again()?;
             self.evict(&others)?;
             placed = self.fits(Some(&nodes))?;
             if placed {
-                set = others;
+                (set, room) = (others, without);
             }
         }
         if !placed {

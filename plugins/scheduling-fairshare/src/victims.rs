@@ -1,6 +1,6 @@
 //! Who gives way first: of the queue that is furthest above what it is entitled to the last job in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::order::Standing;
 use crate::reclaim::{may_take, siblings};
@@ -32,11 +32,22 @@ impl Pools {
 
     /// Those that went are no candidates any more.
     pub fn remove(&mut self, world: &World, gone: &[usize]) {
+        let mut by_leaf: BTreeMap<Place, BTreeSet<usize>> = BTreeMap::new();
         for at in gone {
-            let leaf = world.running[*at].leaf;
+            by_leaf.entry(world.running[*at].leaf).or_default().insert(*at);
+        }
+        for (leaf, mut gone) in by_leaf {
             let Some(jobs) = self.by_leaf.get_mut(&leaf) else { continue };
             let before = jobs.len();
-            jobs.retain(|job| job != at);
+            // Who goes is near the end, and mostly few.
+            for at in (0..before).rev() {
+                if gone.is_empty() {
+                    break;
+                }
+                if gone.remove(&jobs[at]) {
+                    jobs.remove(at);
+                }
+            }
             let fewer = before - jobs.len();
             world.tree.path(leaf).for_each(|place| self.below[place] -= fewer);
             self.below[ROOT] -= fewer;

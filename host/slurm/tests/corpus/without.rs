@@ -26,6 +26,5 @@ pub const CONTROLLER: &[(&str, &str)] =
     &[("bad-license", "which licences there are"), ("bad-part", "which queues there are")];
 
 /// What the controller means otherwise, and why that is held to be better.
-pub const DIFFERENT: &[(&str, &str)] = &[
-    ("dep-missing", "a dependency on a job that there never was is a mistake, and is refused at once"),
-];
+pub const DIFFERENT: &[(&str, &str)] =
+    &[("dep-missing", "a dependency on a job that there never was is a mistake, and is refused at once")];

@@ -5,6 +5,7 @@
 mod array;
 mod cycle;
 mod disk;
+mod fair;
 mod figure;
 mod finish;
 mod live;
@@ -39,6 +40,7 @@ const ALL: &[Bench] = &[
     ("gang_impossible_100k", || cycle::gang("gang_impossible_100k", 100_000)),
     ("cycle_growth", cycle::growth),
     ("memory_pending_job", cycle::memory),
+    ("kai", fair::run),
     ("sim_kth_easy", trace::kth),
 ];
 

@@ -19,7 +19,8 @@ impl Scheduling for Easy {
                 Err(CycleRefusal::NotNow(_)) if promised => continue,
                 Err(CycleRefusal::NotNow(_)) => {
                     let now = cycle.now();
-                    let slot = cycle.earliest_start(row, None, &how, now).unwrap();
+                    // Without a start in sight for the first one nobody may overtake it.
+                    let Ok(slot) = cycle.earliest_start(row, None, &how, now) else { break };
                     cycle.reserve(&slot, Keep::ThisCycle).unwrap();
                     promised = true;
                 }
