@@ -47,7 +47,7 @@ impl DeviceReports {
 fn bounded(mut report: v1::GpuReport) -> v1::GpuReport {
     let cut = |texts: &mut Vec<String>| {
         texts.truncate(TEXTS);
-        texts.iter_mut().for_each(|text| shorten(text));
+        texts.iter_mut().for_each(shorten);
     };
     shorten(&mut report.source);
     cut(&mut report.notes);

@@ -143,7 +143,7 @@ fn the_shared_cases_pass_through_the_component() {
     let found = audited(&text, &mut policies);
     let unsaid = |id: &str| NOT_SAID.contains(&id);
     let missing = |why: &[String]| !why.is_empty() && why.iter().all(|why| why.contains("yet"));
-    let fails = |case: &&CaseReport| !case.passed && !(unsaid(&case.id) && missing(&case.why));
+    let fails = |case: &&CaseReport| !(case.passed || unsaid(&case.id) && missing(&case.why));
     let wrong: Vec<_> = found.cases.iter().filter(fails).map(|case| (&case.id, &case.why)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let new: Vec<_> = found.cases.iter().filter(|case| case.passed && unsaid(&case.id)).map(|case| &case.id).collect();
