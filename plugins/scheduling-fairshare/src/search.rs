@@ -1,11 +1,14 @@
 //! Looks for the fewest victims that make room for one job, tries every step on the cycle's copy, and keeps it whole or
 //! not at all.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use ephor_sdk::Row;
 use ephor_sdk::scheduling::{Afterwards, Cycle, Outcome, Placing, Refusal};
 
 use crate::pass::Pass;
-use crate::tree::Amounts;
+use crate::tree::{Amounts, Place};
 use crate::victims::Picker;
 use crate::world::Job;
 
@@ -60,12 +63,14 @@ struct Search<'a, C: Cycle> {
     base: u32,
     /// Work ends where so many units are left.
     floor: u64,
+    /// What is said to victims that are alike: of the same leaf and class, with the same amounts.
+    texts: RefCell<BTreeMap<(Place, Amounts, i64), String>>,
 }
 
 /// Looks for room for a job; every candidate comes from the picker, in its order. Work ends where `floor` units are left.
 pub fn find<C: Cycle>(pass: &Pass<'_, C>, job: &Job, picker: &mut Picker<'_>, goal: Goal<'_>, floor: u64) -> Room {
     let base = pass.cycle.savepoint();
-    let mut search = Search { pass, job, goal, base, floor };
+    let mut search = Search { pass, job, goal, base, floor, texts: RefCell::default() };
     match search.run(picker) {
         Ok(found) if pass.cycle.accept(search.base).is_ok() => Room::Found(found),
         Ok(_) => Room::Ended,
@@ -302,11 +307,12 @@ impl<C: Cycle> Search<'_, C> {
     }
 
     fn evict(&self, victims: &[usize]) -> Result<(), Stop> {
+        let (grace, mut texts) = (self.pass.config.grace(), self.texts.borrow_mut());
         for at in victims {
             let victim = &self.pass.world.running[*at];
-            let why = self.pass.why(self.goal, self.job, victim);
-            let grace = self.pass.config.grace();
-            self.pass.cycle.evict(victim.row, grace, Afterwards::Requeue, &why).map_err(stop)?;
+            let alike = (victim.leaf, victim.amounts, victim.turn.class);
+            let why = texts.entry(alike).or_insert_with(|| self.pass.why(self.goal, self.job, victim));
+            self.pass.cycle.evict(victim.row, grace, Afterwards::Requeue, why).map_err(stop)?;
         }
         Ok(())
     }

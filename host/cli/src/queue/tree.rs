@@ -2,10 +2,11 @@
 
 use crate::connect::Controller;
 use crate::{Global, amount, output};
+use anyhow::bail;
 use clap::Args;
 use ephor_proto::v1::{Amount, Empty, QueueView};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 /// Characters of the longest bar.
@@ -52,7 +53,10 @@ impl Tree {
     /// The request was refused, or no controller answers.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let queues = Controller::connect(global)?.call(async |c| c.list_queues(Empty {}).await)?.queues;
-        let resource = self.resource.unwrap_or_else(|| usual(&queues).into());
+        let resource = match self.resource {
+            None => usual(&queues).into(),
+            Some(name) => known(&queues, name)?,
+        };
         let lines = lines(&queues, &resource);
         if global.json {
             output::json(&Answer { resource: &resource, queues: &lines })?;
@@ -73,6 +77,21 @@ fn usual(queues: &[QueueView]) -> &'static str {
     if queues.iter().any(any) { "gpu" } else { "cpu" }
 }
 
+/// A resource that is always there, or that any queue has something of.
+fn known(queues: &[QueueView], name: String) -> anyhow::Result<String> {
+    let mut names = BTreeSet::from(["cpu", "gpu", "mem"]);
+    for view in queues {
+        let of_queue = view.queue.iter().flat_map(|queue| queue.quota.iter().chain(&queue.limit));
+        let amounts = of_queue.chain(&view.allocated).chain(&view.wanted).chain(&view.fair);
+        names.extend(amounts.map(|amount| amount.resource.as_str()));
+    }
+    if names.contains(name.as_str()) {
+        return Ok(name);
+    }
+    let names: Vec<&str> = names.into_iter().collect();
+    bail!("no queue has, wants or is due anything of '{name}'; there are {}", names.join(", "))
+}
+
 /// The tree from the top down, siblings by name.
 fn lines(queues: &[QueueView], resource: &str) -> Vec<Line> {
     let mut children: BTreeMap<&str, BTreeMap<&str, &QueueView>> = BTreeMap::new();
@@ -82,6 +101,11 @@ fn lines(queues: &[QueueView], resource: &str) -> Vec<Line> {
     }
     let mut lines = Vec::new();
     walk("", "", &children, resource, &mut lines);
+    // What a policy shares at all it shares among all: where it says nothing, nothing is due.
+    if lines.iter().any(|line| line.fair.is_some()) {
+        lines.iter_mut().for_each(|line| line.fair = line.fair.or(Some(0)));
+    }
+    lines.iter_mut().for_each(|line| line.over = line.fair.is_some_and(|fair| line.allocated > fair));
     lines
 }
 
@@ -111,7 +135,6 @@ fn walk(
             here.allocated += child.allocated;
             here.wanted += child.wanted;
         }
-        here.over = here.fair.is_some_and(|fair| here.allocated > fair);
     }
 }
 
@@ -126,8 +149,7 @@ fn line(view: &QueueView, resource: &str, branch: String) -> Line {
         wanted: named(&view.wanted).unwrap_or(0),
         quota: named(&queue.quota),
         limit: named(&queue.limit),
-        // What a policy shares at all it shares among all.
-        fair: (!view.fair.is_empty()).then(|| amount::of(&view.fair, resource)),
+        fair: named(&view.fair),
         over: false,
         queue: queue.name,
         parent: queue.parent,
@@ -233,5 +255,17 @@ mod tests {
         assert!(lines.iter().all(|line| line.fair.is_none() && !line.over));
         assert_eq!(bar(&lines[3], 8_000), format!("{}{}", "#".repeat(16), "+".repeat(16)));
         assert_eq!((usual(&queues), usual(&[])), ("gpu", "cpu"));
+    }
+
+    #[test]
+    fn a_queue_that_is_due_nothing_is_due_0_and_a_resource_that_nobody_has_is_named() {
+        let mut queues = research();
+        queues[3].fair.clear();
+        queues[3].allocated = gpus(1);
+        let other = &lines(&queues, "gpu")[0];
+        assert_eq!((other.fair, other.over), (Some(0), true));
+        assert_eq!(known(&queues, "mem".into()).unwrap(), "mem");
+        let error = known(&queues, "gpus".into()).unwrap_err().to_string();
+        assert_eq!(error, "no queue has, wants or is due anything of 'gpus'; there are cpu, gpu, mem");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::COMMANDS;
 use crate::output;
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Makes links named sbatch, squeue and so on
 #[derive(Args)]
 pub struct Links {
-    /// Folder for them, which must be there
+    /// Folder for them; made where it is not there
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -20,10 +20,11 @@ impl Links {
     /// Runs the command. Links of ours that are there are left; anything else of such a name is kept, and told.
     ///
     /// # Errors
-    /// The folder is not there, or a link cannot be made in it.
+    /// The folder or a link in it cannot be made.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let target = std::env::current_exe().context("cannot tell where this binary lies")?;
-        ensure!(self.folder.is_dir(), "{} is not a folder", self.folder.display());
+        let shown = self.folder.display();
+        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot make the folder {shown}"))?;
         for (name, _) in COMMANDS {
             let link = self.folder.join(name);
             match std::fs::read_link(&link) {
