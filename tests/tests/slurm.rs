@@ -22,7 +22,7 @@ struct Said {
 
 impl Site {
     fn start(options: Options) -> Self {
-        let cluster = TestCluster::start(options);
+        let cluster = TestCluster::start(Options { config: "cluster_name = \"c1\"".into(), ..options });
         let links = cluster.folder().join("bin");
         fs::create_dir(&links).unwrap();
         cluster.ephor_ok(&["slurm-links", links.to_str().unwrap()]);
@@ -242,7 +242,10 @@ fn clients_read_what_they_expect() {
     assert_eq!(site.ok("scontrol", &["show", "hostnames", "n[08-10],g1"]), "n08\nn09\nn10\ng1\n");
     let own = site.run_with("scontrol", &["show", "hostname"], "", &[("SLURM_JOB_NODELIST", "n[1-2]")]);
     assert_eq!(own.out, "n1\nn2\n");
-    assert!(site.ok("scontrol", &["show", "config"]).contains("\nMinJobAge               = 300 sec\n"));
+    let config = site.ok("scontrol", &["show", "config"]);
+    assert!(config.contains("\nMinJobAge               = 300 sec\n"), "{config}");
+    // Once every cluster was called the same here.
+    assert!(config.contains("\nClusterName             = c1\n"), "{config}");
     let partition = site.ok("scontrol", &["show", "partition", "-o"]);
     assert!(
         partition.starts_with("PartitionName=main ") && partition.contains(" State=UP TotalCPUs=4 TotalNodes=1 "),

@@ -98,7 +98,7 @@ impl Controller {
     /// The folder is in use or damaged, an address is taken, or the state cannot be written.
     pub async fn start(config: &Config, recover: bool) -> anyhow::Result<Self> {
         raise_open_files();
-        let folder = config.data_folder.clone();
+        let (folder, cluster) = (config.data_folder.clone(), config.cluster_name.clone());
         let store = LiveStore::open(&folder, &OpenOptions { recover, ..OpenOptions::default() })?;
         // Whatever else can be wrong is found out before anything is written.
         let socket = LocalSocket::open(&config.socket_path, config.socket_mode)?;
@@ -167,6 +167,7 @@ impl Controller {
             queries: Pool::start("queries", Pool::threads())?,
             agents_address: advertised,
             data_folder: folder,
+            cluster,
             started: handle.now(),
             copying: Arc::default(),
             handle: handle.clone(),

@@ -36,10 +36,9 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         Command::ShowPartitions(name) => show_partitions(name.as_deref(), one_line),
         Command::ShowNodes(names) => show_nodes(&names, one_line),
         Command::ShowConfig => {
-            // That it answers is part of the answer.
-            connect()?.call(async |c| c.status(Empty {}).await)?;
+            let status = connect()?.call(async |c| c.status(Empty {}).await)?;
             let shown = shown();
-            print(&scontrol::config(CLUSTER, &shown.at(shown.now)))
+            print(&scontrol::config(&status.cluster, &shown.at(shown.now)))
         }
         Command::Ping => match connect().and_then(|mut c| c.call(async |c| c.status(Empty {}).await)) {
             Ok(_) => print(&["Slurmctld(primary) is UP".into()]),
@@ -54,9 +53,6 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         Command::Requeue(ids) => act(JobAction::Requeue, None, &ids),
     }
 }
-
-/// What a controller calls its cluster that was not told a name.
-const CLUSTER: &str = "ephor";
 
 fn failure(line: &str) -> anyhow::Error {
     Failure { lines: vec![line.to_owned()], code: 1 }.into()

@@ -82,5 +82,6 @@ pub(super) async fn status(services: &Arc<Services>, request: Request<v1::Empty>
         events: state.meta.events,
         cycles: services.handle.counters().cycles.load(Ordering::Relaxed),
         data_folder: services.data_folder.display().to_string(),
+        cluster: services.cluster.clone(),
     }))
 }

@@ -64,6 +64,8 @@ pub struct Services {
     pub agents_address: String,
     /// The data folder.
     pub data_folder: PathBuf,
+    /// The cluster's name.
+    pub cluster: String,
     /// When the controller started.
     pub started: Timestamp,
     /// Held while a copy is being made: one at a time.
