@@ -242,5 +242,6 @@ fn fields(view: &QueueView) -> Vec<(&'static str, String)> {
         ("Allocated", amount::show_list(&view.allocated)),
         ("Wanted", amount::show_list(&view.wanted)),
         ("Fair share", amount::show_list(&view.fair)),
+        ("Used in the mean", amount::show_list(&view.used)),
     ]
 }

@@ -2,6 +2,7 @@
 
 use crate::devices::DeviceOut;
 use crate::event::{Event, Stamped};
+use crate::past_use::faded;
 use crate::pools::granted;
 use crate::records::{Attempt, AttemptPhase, Drain, Element, Job, Node, NodeHealth, PolicySlot, Uncharged};
 use crate::rows::RowKey;
@@ -65,6 +66,9 @@ impl State {
                 }));
                 self.count_running(key.job, 1);
                 self.count_draw(key.job, allocation, Span(expected_end.0.saturating_sub(at.0)), 1);
+                if let Some(queue) = self.find(key.job).map(|(entry, _)| entry.job.queue) {
+                    self.note_use(queue, &allocation.total(), 1, at, touched);
+                }
                 self.change(key.job, touched, |_, e| {
                     e.state = JobState::Configuring;
                     e.attempts = key.number;
@@ -185,6 +189,7 @@ impl State {
                 true
             }
             Event::FadingSet { fading } => {
+                self.settle_use(at, touched);
                 self.meta.fading = *fading;
                 self.meta.faded_at = boundary_before(at, fading.period.0);
                 true
@@ -288,6 +293,10 @@ impl State {
         let mut usage = end.usage.clone();
         let held = attempt.allocation.total();
         usage.held = held.scaled((at - attempt.started).0.max(0));
+        let queue = self.find(key.job).map(|(entry, _)| entry.job.queue);
+        if let Some(queue) = queue {
+            self.note_use(queue, &held, -1, at, touched);
+        }
         if let Some((entry, _)) = self.element(key.job) {
             let uncharged = Uncharged {
                 key,
@@ -411,7 +420,7 @@ impl State {
         for key in keys {
             touched.insert(RowKey::Ledger(key));
             if let Some(entry) = self.ledger.get_mut(&key) {
-                entry.decayed = ((i128::from(entry.decayed) * i128::from(factor)) >> 32) as i64;
+                entry.decayed = faded(entry.decayed, factor);
             }
         }
     }

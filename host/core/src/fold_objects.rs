@@ -25,6 +25,8 @@ impl State {
             }
             Event::QueueDeleted { queue } => {
                 touched.insert(RowKey::Queue(*queue));
+                touched.insert(RowKey::PastUse(*queue));
+                self.past_use.remove(queue);
                 return self.queues.remove(queue).is_some();
             }
             Event::AccountSet { account, is } => {

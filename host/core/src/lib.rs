@@ -13,6 +13,7 @@ pub mod eviction;
 mod fold;
 mod fold_objects;
 mod names;
+pub mod past_use;
 pub mod pools;
 pub mod promise;
 pub mod records;

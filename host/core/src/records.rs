@@ -2,6 +2,7 @@
 
 use crate::devices::DeviceOut;
 use crate::eviction::Eviction;
+use crate::past_use::PastTime;
 use ephor_model::{
     AccountId, Allocation, Amounts, AttemptKey, Dependency, DependencyKind, Digest, EndCause, Epoch, Exit, Generation,
     Hold, JobId, JobSpec, JobState, NodeId, NodeSpec, QosId, QueueId, ReasonCode, ResourceId, Span, Timestamp, Uid,
@@ -351,6 +352,13 @@ pub struct Fading {
     pub factor: u64,
 }
 
+impl Fading {
+    /// Whether it fades at all.
+    pub(crate) fn fades(self) -> bool {
+        self.period.0 > 0 && self.factor <= 1 << 32
+    }
+}
+
 /// A join token that was issued and not used, by the digest of its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenToken {
@@ -389,6 +397,8 @@ pub struct Meta {
     pub licences_made: u16,
     /// Next number to give.
     pub next_reservation: u32,
+    /// The time that past use of queues is about.
+    pub past_time: PastTime,
 }
 
 /// Whether a dependency of that kind is satisfied (`Some(true)`), impossible (`Some(false)`) or open by an element

@@ -1,5 +1,6 @@
 //! The state as rows of a store: what one transaction must write beside its events.
 
+use crate::past_use::PastUse;
 use crate::promise::Promise;
 use crate::records::{Attempt, Element, Job, LedgerEntry, LedgerKey, Meta, Node, OpenToken, PolicySlot, Uncharged};
 use ephor_model::{
@@ -44,6 +45,8 @@ pub enum RowKey {
     Licence(ResourceId),
     /// A reservation of nodes.
     Reservation(ReservationNo),
+    /// What the jobs of a queue held over time.
+    PastUse(QueueId),
 }
 
 /// Content of a row.
@@ -81,4 +84,6 @@ pub enum Row {
     Licence(Arc<Licence>),
     /// A reservation of nodes.
     Reservation(Arc<Reservation>),
+    /// Past use of a queue.
+    PastUse(PastUse),
 }

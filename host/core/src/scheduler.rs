@@ -20,6 +20,8 @@ pub struct Scheduler {
     left_out: Vec<Cause>,
     /// What the policy that made the last plan said of further calls.
     rest: Option<Rest>,
+    /// When it needs a call at the latest.
+    wake_at: Option<Timestamp>,
     outcomes: Vec<bool>,
     ranked_at: Option<Timestamp>,
     /// Which policy made the last plan.
@@ -39,6 +41,7 @@ impl Scheduler {
             causes: vec![Cause::Settings],
             left_out: Vec::new(),
             rest: None,
+            wake_at: None,
             outcomes: Vec::new(),
             ranked_at: None,
             decided_by: String::new(),
@@ -106,12 +109,17 @@ impl Scheduler {
 
     /// Whether something changed that could let a job start.
     pub fn due(&self, now: Timestamp) -> bool {
-        !self.causes.is_empty() || self.replica.next_time().is_some_and(|at| at <= now)
+        !self.causes.is_empty() || self.next_time().is_some_and(|at| at <= now)
     }
 
-    /// When the next begin time or promised start comes, where one lies ahead.
+    /// When the next begin time or promised start comes, or the time that the policy asked for, where one lies ahead.
     pub fn next_time(&self) -> Option<Timestamp> {
-        self.replica.next_time()
+        self.replica.next_time().into_iter().chain(self.wake_at).min()
+    }
+
+    /// Whether the time has come that the policy asked for.
+    fn is_asked_for(&self, now: Timestamp) -> bool {
+        self.wake_at.is_some_and(|at| at <= now)
     }
 
     /// The replica, for explanations.
@@ -161,6 +169,9 @@ impl Scheduler {
         if self.incomplete {
             self.causes.push(Cause::Settings);
         }
+        if self.is_asked_for(now) {
+            self.causes.push(Cause::Asked);
+        }
         let label = policy.label();
         if label != self.decided_by {
             // What one policy refused and another would promise a start deserves a look.
@@ -178,7 +189,7 @@ impl Scheduler {
         let cycle = Cycle::begin(replica, state.clone(), now, work, self.causes.clone(), self.outcomes.clone());
         match policy.schedule(cycle) {
             (cycle, Ok(())) => {
-                self.rest = cycle.rest();
+                (self.rest, self.wake_at) = (cycle.rest(), cycle.next_wake());
                 let (mut replica, plan) = cycle.finish();
                 replica.settle_arrivals();
                 self.stand_in = Some(std::mem::replace(&mut self.replica, replica));
@@ -198,7 +209,7 @@ impl Scheduler {
     pub fn rests(&mut self, now: Timestamp, work: u64) -> Option<Vec<(JobId, Note)>> {
         let rest = self.rest.filter(|_| !self.incomplete && self.replica.promises.is_empty())?;
         let of_jobs = |cause: &Cause| matches!(cause, Cause::Arrived(_) | Cause::Released | Cause::ReleasedEarly);
-        if !self.causes.iter().all(of_jobs) || self.replica.is_released_by(now) {
+        if !self.causes.iter().all(of_jobs) || self.replica.is_released_by(now) || self.is_asked_for(now) {
             return None;
         }
         let mut work = Work(work);
@@ -225,6 +236,7 @@ impl Scheduler {
 
     /// Gives up on this round: nothing runs until something changes.
     pub fn pause(&mut self) {
+        self.wake_at = None;
         self.causes.clear();
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::alike::Alike;
 use crate::names::NameKey;
+use crate::past_use::PastUse;
 use crate::pools::{Scope, Use};
 use crate::promise::Promise;
 use crate::records::{
@@ -35,6 +36,8 @@ pub struct State {
     pub attempts: OrdMap<JobId, Arc<Attempt>>,
     /// Ledger.
     pub ledger: OrdMap<LedgerKey, LedgerEntry>,
+    /// What the jobs of each queue held over time.
+    pub past_use: OrdMap<QueueId, PastUse>,
     /// Ended attempts that are not charged.
     pub uncharged: OrdMap<AttemptKey, Arc<Uncharged>>,
     /// Policy slots.
@@ -185,6 +188,7 @@ impl State {
             RowKey::Qos(id) => Row::Qos(self.qos.get(id)?.clone()),
             RowKey::Licence(id) => Row::Licence(self.licences.get(id)?.clone()),
             RowKey::Reservation(no) => Row::Reservation(self.reservations.get(no)?.clone()),
+            RowKey::PastUse(id) => Row::PastUse(self.past_use.get(id)?.clone()),
         })
     }
 
@@ -210,6 +214,7 @@ impl State {
         keys.extend(self.qos.keys().map(|id| RowKey::Qos(*id)));
         keys.extend(self.licences.keys().map(|id| RowKey::Licence(*id)));
         keys.extend(self.reservations.keys().map(|no| RowKey::Reservation(*no)));
+        keys.extend(self.past_use.keys().map(|id| RowKey::PastUse(*id)));
         keys
     }
 
@@ -249,6 +254,7 @@ impl State {
                 (RowKey::Qos(id), Row::Qos(q)) => drop(state.qos.insert(id, q)),
                 (RowKey::Licence(id), Row::Licence(l)) => drop(state.licences.insert(id, l)),
                 (RowKey::Reservation(no), Row::Reservation(r)) => drop(state.reservations.insert(no, r)),
+                (RowKey::PastUse(id), Row::PastUse(past)) => drop(state.past_use.insert(id, past)),
                 (key, _) => return Err(format!("row {key:?} holds something else")),
             }
         }

@@ -6,7 +6,7 @@ use crate::pools::granted;
 use crate::records::Job;
 use crate::rows::RowKey;
 use crate::state::State;
-use ephor_model::{Dependency, JobId, Timestamp};
+use ephor_model::{Dependency, JobId, QueueId, Timestamp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -105,7 +105,20 @@ impl State {
             }
         }
         self.count_job(first, 1);
+        if was.queue != now.queue {
+            self.move_use(&now, was.queue, at, touched);
+        }
         true
+    }
+
+    /// What the running elements of a job hold counts for its new queue from now on.
+    fn move_use(&mut self, job: &Job, from: QueueId, at: Timestamp, touched: &mut BTreeSet<RowKey>) {
+        for element in (0..u64::from(job.spec.count())).map(|i| JobId(job.id.0 + i)) {
+            if let Some(held) = self.attempts.get(&element).map(|attempt| attempt.allocation.total()) {
+                self.note_use(from, &held, -1, at, touched);
+                self.note_use(job.queue, &held, 1, at, touched);
+            }
+        }
     }
 
     /// Counts what a job draws on pools with all its elements, as it is (`times` 1), or takes that back (-1).

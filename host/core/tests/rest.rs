@@ -2,9 +2,9 @@
 
 mod support;
 
-use ephor_core::cycle::{Cycle, CycleRefusal, Outcome, Scope, StopRule};
+use ephor_core::cycle::{Cause, Cycle, CycleRefusal, Outcome, Scope, StopRule};
 use ephor_core::scheduler::Notes;
-use ephor_model::JobId;
+use ephor_model::{JobId, Span};
 use ephor_placement::Placing;
 use support::{By, World, job};
 
@@ -122,4 +122,35 @@ fn what_was_said_holds_until_the_next_call() {
     world.cycle_by(&mut By(|_: &mut Cycle| {}));
     world.submit(job().cpus(2));
     assert_eq!(rests(&mut world), None);
+}
+
+#[test]
+fn a_policy_is_called_at_the_time_that_it_asked_for_and_not_again() {
+    let (mut world, ..) = world_with_a_waiting_job();
+    let now = world.now;
+    world.submit(job().cpus(4));
+    world.cycle_by(&mut By(|cycle: &mut Cycle| {
+        cycle.rest_until_room(None).unwrap();
+        cycle.wake_at(now + Span::minutes(10)).unwrap();
+        cycle.wake_at(now + Span::minutes(5)).unwrap();
+    }));
+    assert_eq!(world.scheduler.next_time(), Some(now + Span::minutes(5)));
+    assert!(!world.scheduler.due(world.now));
+    world.now = now + Span::minutes(5);
+    assert!(world.scheduler.due(world.now));
+    // Not even where it needs none before somebody has room.
+    assert_eq!(world.scheduler.rests(world.now, WORK), None);
+    let mut causes = Vec::new();
+    world.cycle_by(&mut By(|cycle: &mut Cycle| causes = cycle.causes()));
+    assert_eq!(causes, [Cause::Asked]);
+    assert!(!world.scheduler.due(world.now + Span::minutes(5)));
+}
+
+#[test]
+fn a_policy_that_always_asks_is_called_once_a_second() {
+    let (mut world, ..) = world_with_a_waiting_job();
+    let now = world.now;
+    world.submit(job().cpus(4));
+    world.cycle_by(&mut By(|cycle: &mut Cycle| cycle.wake_at(now).unwrap()));
+    assert_eq!(world.scheduler.next_time(), Some(now + Span::seconds(1)));
 }

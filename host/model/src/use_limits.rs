@@ -25,7 +25,9 @@ pub struct UseLimits {
 impl UseLimits {
     /// Whether nothing is bounded.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        // Field by field: this is asked for every scope of every job, and a default to compare with is made and dropped.
+        let Self { running, submitted, in_use, minutes, wall } = self;
+        running.is_none() && submitted.is_none() && in_use.is_empty() && minutes.is_empty() && wall.is_none()
     }
 
     /// Every resource that is named, perhaps twice.

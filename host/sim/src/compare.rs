@@ -54,6 +54,7 @@ impl Run {
         for part in parts {
             match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
                 Some(("priority", name)) => choice.priority = Some(name.to_owned()),
+                Some(("accounting", name)) => choice.accounting = Some(name.to_owned()),
                 Some(("estimates", name)) => {
                     let known = Estimates::NAMES.iter().find(|(_, n)| *n == name);
                     let bad = || BadRun::Estimates(text.to_owned(), name.to_owned());

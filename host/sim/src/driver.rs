@@ -10,6 +10,7 @@ use crate::workload::{DEFAULT_NAME, Workload};
 use ephor_core::command::{Action, Actor, Group, NodeReport, Objects, RefusalKind, Start};
 use ephor_core::cycle::Note;
 use ephor_core::decide::{Batch, execute};
+use ephor_core::records::{Meta, Uncharged};
 use ephor_core::roles::Fault;
 use ephor_core::scheduler::Scheduler;
 use ephor_core::{Command, Event, Refusal, Reply, Stamped, State};
@@ -89,6 +90,7 @@ pub fn run(
 ) -> Result<Outcome, SimError> {
     let mut sim = Sim::new(workload, observer);
     sim.set_up(cluster)?;
+    sim.set_fading(policies)?;
     if let Some(first) = workload.jobs.first() {
         sim.timeline.put(first.submit, Happening::Arrival(0));
     }
@@ -102,6 +104,7 @@ pub fn run(
             }
         }
         sim.expire(now)?;
+        sim.account(now, policies)?;
         sim.publish();
         if sim.waiting > 0 && sim.scheduler.due(now) {
             sim.cycle(now, policies)?;
@@ -149,6 +152,8 @@ pub struct Running {
     pub parts: Vec<(String, AllocationPart)>,
     /// It was told to end long ago, and does not.
     pub stuck: bool,
+    /// It ended after that long, before anything else happened.
+    pub ended: Option<Span>,
 }
 
 /// Where a small cluster came to rest.
@@ -184,6 +189,10 @@ pub fn settle(
         sim.submit(now, index)?;
     }
     running.iter().try_for_each(|job| sim.place_at(now, job))?;
+    for (job, after) in running.iter().filter_map(|job| Some((job, job.ended?))) {
+        now = Timestamp(0) + after;
+        sim.complete(now, AttemptKey { job: JobId(job.job as u64 + 1), number: 1 })?;
+    }
     for job in running.iter().filter(|job| job.stuck) {
         let (job, action) = (JobId(job.job as u64 + 1), Action::Requeue);
         let by = Actor { name: "simulated".into(), operator: true };
@@ -263,6 +272,31 @@ impl<'a> Sim<'a> {
         }
         self.publish();
         Ok(())
+    }
+
+    /// Lets use fade as the accounting policy says.
+    fn set_fading(&mut self, policies: &Policies) -> Result<(), SimError> {
+        let at = Timestamp(0);
+        let Some(accounting) = &policies.accounting else { return Ok(()) };
+        let fading = accounting.decay().map_err(|fault| SimError::Policy { at, fault })?;
+        self.execute(at, Command::SetFading(fading), || "how use fades".into()).map(drop)
+    }
+
+    /// Charges what ended, and lets past use fade where a boundary has passed.
+    fn account(&mut self, now: Timestamp, policies: &Policies) -> Result<(), SimError> {
+        let Some(accounting) = &policies.accounting else { return Ok(()) };
+        let Meta { fading, faded_at, .. } = self.outcome.state.meta;
+        if fading.period.0 > 0 && now >= faded_at + fading.period {
+            self.execute(now, Command::Fade, || "the fading of past use".into())?;
+        }
+        let ended: Vec<Uncharged> = self.outcome.state.uncharged.values().map(|ended| (**ended).clone()).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<AttemptKey> = ended.iter().map(|ended| ended.key).collect();
+        let prices = accounting.charge(Arc::new(ended)).map_err(|fault| SimError::Policy { at: now, fault })?;
+        let charges = keys.into_iter().zip(prices).collect();
+        self.execute(now, Command::Charge(charges), || "what ended".into()).map(drop)
     }
 
     /// The queues of the cluster, and a plain queue or account for each name that jobs use beside them.

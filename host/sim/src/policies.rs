@@ -1,11 +1,13 @@
 //! Which policies decide in a simulation: built in and chosen by a short name, or a component from a file.
 
 use crate::settings::Settings;
+use crate::simulate::Choice;
 use ephor_core::cycle::Cycle;
-use ephor_core::roles::{Factor, Fault, Priority, PriorityBatch, Scheduling};
+use ephor_core::records::{Fading, Uncharged};
+use ephor_core::roles::{Accounting, Allowance, Factor, Fault, Priority, PriorityBatch, Scheduling};
 use ephor_core::state::State;
 use ephor_model::limits::COMPONENT_BYTES;
-use ephor_model::{PolicyLimits, Role};
+use ephor_model::{PolicyLimits, Role, Timestamp};
 use ephor_policy::{Host, LoadError, Loaded, Names, Request, Scheduler, Services, bounds, builtin};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -55,6 +57,8 @@ pub struct Policies {
     pub scheduling: Box<dyn Scheduling>,
     /// In which order; `None`: in the order of submission.
     pub priority: Option<Box<dyn Priority>>,
+    /// What use costs and how it fades; `None`: nothing is charged, and nothing fades.
+    pub accounting: Option<Box<dyn Accounting>>,
     /// Work units of a cycle.
     pub work: u64,
     /// Where the policies look up names.
@@ -79,25 +83,34 @@ impl Policies {
     /// This scheduling policy and the usual work units, in submission order.
     pub fn native(scheduling: impl Scheduling + 'static) -> Self {
         let work = bounds::site_maxima(Role::Scheduling).work_units;
-        Self { scheduling: Box::new(scheduling), priority: None, work, names: Arc::default(), source: None }
+        let scheduling = Box::new(scheduling);
+        Self { scheduling, priority: None, accounting: None, work, names: Arc::default(), source: None }
     }
 
-    /// Loads the policies that were named, with their settings.
+    /// Loads the policies that were chosen, with their settings.
     ///
     /// # Errors
     /// See [`PolicyError`].
-    pub fn load(scheduling: &str, priority: Option<&str>, settings: &Settings) -> Result<(Self, Chosen), PolicyError> {
+    pub fn load(choice: &Choice) -> Result<(Self, Chosen), PolicyError> {
+        let Choice { scheduling, priority, accounting, settings, .. } = choice;
         let names = Arc::<Newest>::default();
         let services = Services { names: names.clone(), ..Services::default() };
         let load = |role, name: &str| load(&services, role, name, &settings.json(role));
         let name = scheduling.to_owned();
         let (scheduling, work) = load(Role::Scheduling, scheduling)?;
-        let priority = priority.map(|name| load(Role::Priority, name)).transpose()?.map(|(priority, _)| priority);
-        let chosen = Chosen { scheduling: title(&scheduling), priority: priority.as_ref().map(title) };
+        let beside = |role, name: &Option<String>| name.as_ref().map(|name| load(role, name)).transpose();
+        let priority = beside(Role::Priority, priority)?.map(|(loaded, _)| loaded);
+        let accounting = beside(Role::Accounting, accounting)?.map(|(loaded, _)| loaded);
+        let chosen = Chosen {
+            scheduling: title(&scheduling),
+            priority: priority.as_ref().map(title),
+            accounting: accounting.as_ref().map(title),
+        };
         let priority = priority.map(|loaded| Box::new(Prioritizer(loaded)) as Box<dyn Priority>);
+        let accounting = accounting.map(|loaded| Box::new(Accountant(loaded)) as Box<dyn Accounting>);
         let source = Source { services, name, settings: settings.clone(), beside: Vec::new() };
         let scheduling = Box::new(Named { policy: Scheduler(scheduling), names: names.clone() });
-        Ok((Self { scheduling, priority, work, names, source: Some(source) }, chosen))
+        Ok((Self { scheduling, priority, accounting, work, names, source: Some(source) }, chosen))
     }
 
     /// Sets these for the scheduling policy beside what was set at first, which goes before, in place of what was set
@@ -134,6 +147,8 @@ pub struct Chosen {
     pub scheduling: String,
     /// Of the priority policy.
     pub priority: Option<String>,
+    /// Of the accounting policy.
+    pub accounting: Option<String>,
 }
 
 /// The state that names are looked up in: the one of the cycle under way.
@@ -223,5 +238,22 @@ impl Priority for Prioritizer {
 
     fn explain(&self, batch: Arc<PriorityBatch>, row: u32) -> Result<Vec<Factor>, Fault> {
         self.0.priority()?.explain(batch, row)
+    }
+}
+
+/// An accounting generation in the form that the core calls.
+struct Accountant(Arc<Loaded>);
+
+impl Accounting for Accountant {
+    fn charge(&self, ended: Arc<Vec<Uncharged>>) -> Result<Vec<i64>, Fault> {
+        self.0.accounting()?.charge(ended)
+    }
+
+    fn allowances(&self, now: Timestamp) -> Result<Vec<Allowance>, Fault> {
+        self.0.accounting()?.allowances(now)
+    }
+
+    fn decay(&self) -> Result<Fading, Fault> {
+        self.0.accounting()?.decay()
     }
 }

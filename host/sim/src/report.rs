@@ -17,6 +17,9 @@ pub struct Report {
     pub policy: String,
     /// The priority policy; `None`: submission order.
     pub priority: Option<String>,
+    /// Accounting policy with its version; `None`: nothing was charged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounting: Option<String>,
     /// Settings of the policies; those of the priority policy as `priority.key`.
     pub settings: Map<String, Value>,
     /// What was taken for estimates.
@@ -106,6 +109,8 @@ pub struct Heading {
     pub policy: String,
     /// The priority policy.
     pub priority: Option<String>,
+    /// The accounting policy.
+    pub accounting: Option<String>,
     /// Their settings.
     pub settings: Map<String, Value>,
     /// What was taken for estimates.
@@ -139,6 +144,7 @@ impl Report {
             trace: heading.trace,
             policy: heading.policy,
             priority: heading.priority,
+            accounting: heading.accounting,
             settings: heading.settings,
             estimates: heading.estimates,
             nodes: heading.nodes,
@@ -180,6 +186,7 @@ impl Report {
             ("GPUs", if self.gpus > 0.0 { self.gpus.to_string() } else { String::new() }),
             ("Scheduling", self.policy.clone()),
             ("Priority", self.priority.clone().unwrap_or_else(|| "submission order".into())),
+            ("Accounting", self.accounting.clone().unwrap_or_default()),
             ("Settings", settings.collect::<Vec<_>>().join(" ")),
             ("Estimates", if self.fill.is_none() { self.estimates.clone() } else { String::new() }),
             ("Jobs", self.jobs.to_string()),

@@ -3,17 +3,19 @@
 use ephor_model::Role;
 use serde_json::{Map, Value};
 
-/// Settings of the scheduling and the priority policy.
+/// Settings of the policies that take part in a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     scheduling: Map<String, Value>,
     priority: Map<String, Value>,
+    accounting: Map<String, Value>,
 }
 
 /// A text that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no setting; write key=value, such as reservations=all, or priority.key=value for the priority policy"
+    "'{0}' is no setting; write key=value, such as reservations=all, or priority.key=value or accounting.key=value for \
+     those policies"
 )]
 pub struct BadSetting(String);
 
@@ -27,6 +29,7 @@ impl Settings {
         let (key, value) = text.split_once('=').ok_or_else(bad)?;
         let (settings, key) = match key.trim().split_once('.') {
             Some(("priority", key)) => (&mut self.priority, key),
+            Some(("accounting", key)) => (&mut self.accounting, key),
             Some(("scheduling", key)) => (&mut self.scheduling, key),
             _ => (&mut self.scheduling, key.trim()),
         };
@@ -49,19 +52,25 @@ impl Settings {
         Value::Object(self.of(role).clone()).to_string()
     }
 
-    /// Whether something is set for the priority policy.
-    pub fn has_priority(&self) -> bool {
-        !self.priority.is_empty()
+    /// Whether something is set for the policy of that role.
+    pub fn has(&self, role: Role) -> bool {
+        !self.of(role).is_empty()
     }
 
-    /// All of it for a report: keys of the priority policy have its role before them.
+    /// All of it for a report: keys have their role before them, but for those of the scheduling policy.
     pub fn all(&self) -> Map<String, Value> {
-        let of_priority = self.priority.iter().map(|(key, value)| (format!("priority.{key}"), value.clone()));
-        self.scheduling.clone().into_iter().chain(of_priority).collect()
+        let of_others = [Role::Priority, Role::Accounting]
+            .into_iter()
+            .flat_map(|role| self.of(role).iter().map(move |(key, value)| (format!("{role}.{key}"), value.clone())));
+        self.scheduling.clone().into_iter().chain(of_others).collect()
     }
 
     fn of(&self, role: Role) -> &Map<String, Value> {
-        if role == Role::Priority { &self.priority } else { &self.scheduling }
+        match role {
+            Role::Priority => &self.priority,
+            Role::Accounting => &self.accounting,
+            _ => &self.scheduling,
+        }
     }
 }
 
@@ -81,8 +90,9 @@ mod tests {
             set(&["reservations=all", "window = 5", "scheduling.deep=true", "priority.age_weight=7", "t=a=b"]);
         assert_eq!(settings.json(Role::Scheduling), r#"{"deep":true,"reservations":"all","t":"a=b","window":5}"#);
         assert_eq!(settings.json(Role::Priority), r#"{"age_weight":7}"#);
-        assert!(settings.has_priority());
+        assert!(settings.has(Role::Priority) && !settings.has(Role::Accounting));
         assert_eq!(settings.all()["priority.age_weight"], 7);
+        assert_eq!(set(&["accounting.half_life_hours=3"]).json(Role::Accounting), r#"{"half_life_hours":3}"#);
         assert_eq!(set(&[]).json(Role::Scheduling), "{}");
         assert_eq!(set(&["k=1", "k=2"]).json(Role::Scheduling), r#"{"k":2}"#);
     }

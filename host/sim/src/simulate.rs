@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::trace::{Trace, TraceError};
 use crate::workload::{Estimates, Shaper, Workload};
 use ephor_core::Stamped;
-use ephor_model::ResourceId;
+use ephor_model::{ResourceId, Role};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -41,6 +41,8 @@ pub struct Choice {
     pub scheduling: String,
     /// The priority policy, likewise; `None`: submission order.
     pub priority: Option<String>,
+    /// The accounting policy, likewise; `None`: nothing is charged, and past use does not fade.
+    pub accounting: Option<String>,
     /// What is taken for estimates.
     pub estimates: Estimates,
     /// Settings of the policies.
@@ -49,7 +51,13 @@ pub struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        Self { scheduling: "backfill".into(), priority: None, estimates: Estimates::Max, settings: Settings::default() }
+        Self {
+            scheduling: "backfill".into(),
+            priority: None,
+            accounting: None,
+            estimates: Estimates::Max,
+            settings: Settings::default(),
+        }
     }
 }
 
@@ -82,8 +90,8 @@ pub enum SimulateError {
     #[error("{0}")]
     Options(String),
     /// Settings of a policy that does not take part.
-    #[error("there are settings for the priority policy but none is named; name one with --priority")]
-    NoPriority,
+    #[error("there are settings for the {0} policy but none is named; name one with --{0}")]
+    NotNamed(Role),
     /// A policy cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -171,11 +179,13 @@ impl Input {
         observer: &mut dyn Observer,
     ) -> Result<Finished, SimulateError> {
         let began = Instant::now();
-        if choice.settings.has_priority() && choice.priority.is_none() {
-            return Err(SimulateError::NoPriority);
+        for (role, named) in [(Role::Priority, &choice.priority), (Role::Accounting, &choice.accounting)] {
+            if choice.settings.has(role) && named.is_none() {
+                return Err(SimulateError::NotNamed(role));
+            }
         }
         let workload = self.workload(choice, shake)?;
-        let (mut policies, chosen) = Policies::load(&choice.scheduling, choice.priority.as_deref(), &choice.settings)?;
+        let (mut policies, chosen) = Policies::load(choice)?;
         let prepare_s = self.read_s + began.elapsed().as_secs_f64();
 
         let began = Instant::now();
@@ -192,6 +202,7 @@ impl Input {
             trace: self.path.display().to_string(),
             policy: chosen.scheduling,
             priority: chosen.priority,
+            accounting: chosen.accounting,
             settings: choice.settings.all(),
             estimates: choice.estimates.name().to_owned(),
             nodes: self.cluster.nodes.len() as u32,

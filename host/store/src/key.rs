@@ -34,6 +34,7 @@ pub(crate) fn encode(key: &RowKey) -> Vec<u8> {
         RowKey::Qos(id) => put(&mut out, 13, &id.0.to_be_bytes()),
         RowKey::Licence(id) => put(&mut out, 14, &id.0.to_be_bytes()),
         RowKey::Reservation(no) => put(&mut out, 15, &no.0.to_be_bytes()),
+        RowKey::PastUse(id) => put(&mut out, 16, &id.0.to_be_bytes()),
     }
     out
 }
@@ -68,6 +69,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<RowKey> {
         13 => RowKey::Qos(QosId(u32_of(rest)?)),
         14 => RowKey::Licence(ResourceId(u16::from_be_bytes(rest.try_into().ok()?))),
         15 => RowKey::Reservation(ReservationNo(u32_of(rest)?)),
+        16 => RowKey::PastUse(QueueId(u32_of(rest)?)),
         _ => return None,
     })
 }
@@ -130,6 +132,7 @@ mod tests {
             RowKey::Qos(QosId(3)),
             RowKey::Licence(ResourceId(16)),
             RowKey::Reservation(ReservationNo(2)),
+            RowKey::PastUse(QueueId(7)),
         ];
         let bytes: Vec<_> = keys.iter().map(encode).collect();
         assert!(keys.is_sorted() && bytes.is_sorted());

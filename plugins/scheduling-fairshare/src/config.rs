@@ -19,7 +19,8 @@ pub struct Config {
     /// Resources that queues share; one that is not named is free for all.
     #[serde(deserialize_with = "resources")]
     pub resources: Vec<Resource>,
-    /// How much past use lowers the part of a queue in what is over, in thousandths.
+    /// How much past use lowers the part of a queue in what is over, in thousandths: 0 not at all, 1,000 as much as its
+    /// weight raises it.
     #[serde(deserialize_with = "at_most::<10_000, _>")]
     pub k_thousandths: i64,
     /// How long a job waits at least before others give way to it.
@@ -51,7 +52,7 @@ impl Default for Config {
         Self {
             actions: vec![Action::Allocate, Action::Consolidate, Action::Reclaim, Action::Preempt],
             resources: vec![Resource { name: "gpu".to_owned(), unit: 1_000 }],
-            k_thousandths: 1_000,
+            k_thousandths: 0,
             preemption_delay_s: 0,
             preempt_min_runtime_s: 0,
             reclaim_min_runtime_s: 0,

@@ -14,6 +14,8 @@ use crate::words::Words;
 use crate::world::{End, Job, Running, World};
 use crate::{allocate, consolidate, preempt, reclaim};
 
+/// How often shares are worked out anew where past use counts: as often as the ledger fades.
+const SHARES_MOVE_MS: i64 = 300_000;
 /// Jobs of which more than the host knows is said to their users, in a cycle.
 const NOTES: usize = 2_000;
 
@@ -31,6 +33,8 @@ pub struct Pass<'a, C: Cycle> {
     pub(crate) freed: bool,
     pub(crate) all_shared: bool,
     now: i64,
+    /// When something ends by itself that keeps others from giving way.
+    wake_at: Option<i64>,
     /// Jobs that have room or cannot have it in this cycle.
     gone: BTreeSet<usize>,
     /// Running jobs that were asked to go.
@@ -75,6 +79,7 @@ impl<'a, C: Cycle> Pass<'a, C> {
             freed: false,
             all_shared: config.shares_all(),
             now: cycle.now(),
+            wake_at: None,
             gone: BTreeSet::new(),
             asked: BTreeSet::new(),
             notes: BTreeMap::new(),
@@ -99,7 +104,25 @@ impl<'a, C: Cycle> Pass<'a, C> {
                 self.cycle.note(self.world.jobs[at].row, &text)?;
             }
         }
+        if self.gone.len() < self.world.jobs.len() {
+            self.ask_for_a_call()?;
+        }
         done
+    }
+
+    /// While somebody waits: when a delay or a least run time ends, and from time to time where past use counts, which moves
+    /// shares without anything else happening.
+    fn ask_for_a_call(&self) -> Result<(), Refusal> {
+        let shares_move = (self.config.k_thousandths > 0).then_some(self.now + SHARES_MOVE_MS);
+        match self.wake_at.into_iter().chain(shares_move).min() {
+            Some(at) => self.cycle.wake_at(at),
+            None => Ok(()),
+        }
+    }
+
+    /// Something that stands against others giving way ends at that time.
+    fn ends_at(&mut self, at: i64) {
+        self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     /// Tells people the fair shares.
@@ -158,13 +181,18 @@ impl<'a, C: Cycle> Pass<'a, C> {
     }
 
     /// Running jobs that may be asked to go, after they ran for so many seconds.
-    pub fn candidates(&self, min_runtime: i64) -> Pools {
-        let may_go = |at: &usize| {
+    pub fn candidates(&mut self, min_runtime: i64) -> Pools {
+        let gives_way = |at: &usize| {
             let running = &self.world.running[*at];
-            let protected = self.now.saturating_sub(running.started) < min_runtime * 1_000;
-            running.gives_way && running.end == End::Open && !protected && !self.asked.contains(at)
+            running.gives_way && running.end == End::Open && !self.asked.contains(at)
         };
-        Pools::new(&self.world, (0..self.world.running.len()).filter(may_go))
+        let protected_until = |at: &usize| self.world.running[*at].started.saturating_add(min_runtime * 1_000);
+        let all = (0..self.world.running.len()).filter(gives_way);
+        let (may_go, protected): (Vec<usize>, Vec<usize>) = all.partition(|at| protected_until(at) <= self.now);
+        if let Some(first) = protected.iter().map(protected_until).min() {
+            self.ends_at(first);
+        }
+        Pools::new(&self.world, may_go.into_iter())
     }
 
     /// Looks at each waiting job in order, until the work for this step ends.
@@ -233,10 +261,14 @@ impl<'a, C: Cycle> Pass<'a, C> {
     }
 
     /// Why others do not give way for a job yet.
-    fn too_early(&self, job: &Job) -> Option<String> {
+    fn too_early(&mut self, job: &Job) -> Option<String> {
         let waited = self.now.saturating_sub(job.eligible);
-        let delay = self.config.preemption_delay_s * 1_000;
-        (waited < delay).then(|| self.words.too_early((delay - waited + 999) / 1_000))
+        let left = self.config.preemption_delay_s * 1_000 - waited;
+        if left <= 0 {
+            return None;
+        }
+        self.ends_at(self.now + left);
+        Some(self.words.too_early((left + 999) / 1_000))
     }
 
     fn note(&mut self, at: usize, weight: Weight, text: String) {

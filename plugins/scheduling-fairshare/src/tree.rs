@@ -1,5 +1,7 @@
 //! The tree of queues: what each is promised, holds and asks for, and its fair share.
 
+#[cfg(doc)]
+use crate::share::USAGE_ONE;
 use crate::share::{Rules, Sibling, divide};
 
 /// Resources that can be shared at once.
@@ -23,8 +25,8 @@ pub struct Queue {
     pub priority: i64,
     /// Part of the surplus.
     pub weight: i64,
-    /// Lately used, in parts of [`crate::share::USAGE_ONE`].
-    pub usage: i64,
+    /// Used in the mean over the past, in parts of a [`USAGE_ONE`] of what the cluster has.
+    pub usage: Amounts,
     /// The smaller, the older.
     pub age: i64,
     /// Guaranteed.
@@ -100,12 +102,14 @@ impl Tree {
             return place;
         }
         let queue = &self.nodes[place].queue;
-        let mut quota = queue.quota;
+        let (mut quota, mut usage) = (queue.quota, queue.usage);
         for below in &self.nodes[place].below {
-            let taken = &self.nodes[*below].queue.quota;
-            quota.iter_mut().zip(taken).for_each(|(left, taken)| *left = (*left - taken).max(0));
+            let Queue { quota: promised, usage: used, .. } = &self.nodes[*below].queue;
+            let without = |(left, taken): (&mut i64, &i64)| *left = (*left - taken).max(0);
+            quota.iter_mut().zip(promised).for_each(without);
+            usage.iter_mut().zip(used).for_each(without);
         }
-        let own = Queue { parent: None, quota, limit: [None; MOST], weight: 1, ..*queue };
+        let own = Queue { parent: None, quota, usage, limit: [None; MOST], weight: 1, ..*queue };
         let leaf = self.nodes.len();
         self.nodes.push(Node { queue: own, above: place, ..Node::default() });
         self.nodes[place].below.push(leaf);
@@ -191,7 +195,7 @@ impl Tree {
             demand: demand[at],
             weight: queue.weight,
             priority: queue.priority,
-            usage: queue.usage,
+            usage: queue.usage[at],
             age: queue.age,
         }
     }

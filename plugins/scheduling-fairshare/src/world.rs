@@ -7,6 +7,7 @@ use ephor_sdk::scheduling::{Cycle, Refusal};
 
 use crate::config::Config;
 use crate::order::Turn;
+use crate::share::USAGE_ONE;
 use crate::tree::{Amounts, MOST, Place, Queue, Tree};
 
 /// What the column `durable` of reservations says of a claim.
@@ -91,8 +92,8 @@ impl World {
     /// # Errors
     /// The work of the call is used up; the host has no column of that name.
     pub fn read<C: Cycle>(cycle: &C, config: &Config) -> Result<Self, Refusal> {
-        let (queues, queue_ids) = queues(cycle, config)?;
         let (total, free) = capacity(cycle, config)?;
+        let (queues, queue_ids) = queues(cycle, config, &total)?;
         let mut tree = Tree::new(&queues, config.resources.len(), total);
         let mut running = running(cycle, config, &mut tree)?;
         let mut jobs = jobs(cycle, config, &mut tree)?;
@@ -128,16 +129,16 @@ impl World {
     }
 }
 
-fn queues<C: Cycle>(cycle: &C, config: &Config) -> Result<(Vec<Queue>, Vec<u32>), Refusal> {
+fn queues<C: Cycle>(cycle: &C, config: &Config, total: &Amounts) -> Result<(Vec<Queue>, Vec<u32>), Refusal> {
     let column = |name: &str| cycle.column("queues", name, None);
     let (ids, parents) = (column("id")?, column("parent")?);
-    let (priorities, weights, usage) = (column("priority")?, column("weight")?, column("usage")?);
+    let (priorities, weights) = (column("priority")?, column("weight")?);
     let mut queues: Vec<Queue> = Vec::with_capacity(ids.len());
     for (row, id) in ids.iter().enumerate() {
         let parent = usize::try_from(parents[row]).ok();
-        let (priority, weight, usage) = (priorities[row], weights[row], usage[row]);
+        let (priority, weight) = (priorities[row], weights[row]);
         // Ids are given one after the other: the smaller, the older.
-        queues.push(Queue { parent, priority, weight, usage, age: *id, ..Queue::default() });
+        queues.push(Queue { parent, priority, weight, age: *id, ..Queue::default() });
     }
     for (at, resource) in config.resources.iter().enumerate() {
         let quotas = column(&format!("quota.{}", resource.name))?;
@@ -146,8 +147,18 @@ fn queues<C: Cycle>(cycle: &C, config: &Config) -> Result<(Vec<Queue>, Vec<u32>)
             queue.quota[at] = quotas[row].max(0);
             queue.limit[at] = Some(limits[row]).filter(|limit| *limit >= 0);
         }
+        if config.k_thousandths > 0 {
+            let used = column(&format!("usage.{}", resource.name))?;
+            queues.iter_mut().zip(used).for_each(|(queue, used)| queue.usage[at] = part_of(used, total[at]));
+        }
     }
     Ok((queues, ids.iter().map(|id| u32::try_from(*id).unwrap_or(u32::MAX)).collect()))
+}
+
+/// How much of what the cluster has, in parts of [`USAGE_ONE`].
+fn part_of(used: i64, total: i64) -> i64 {
+    let part = i128::from(used.max(0)) * i128::from(USAGE_ONE) / i128::from(total.max(1));
+    i64::try_from(part).unwrap_or(i64::MAX)
 }
 
 /// What all nodes that take jobs have, and have free.

@@ -119,6 +119,8 @@ pub trait Cycle {
     fn report(&self, table: &str, name: &str, rows: &[Row], values: &[i64]) -> Result<(), Refusal>;
     /// Say that no call is needed before somebody who waits has room; nor for those who come behind that job and have none.
     fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal>;
+    /// Ask for a call at that time, should none come before.
+    fn wake_at(&self, at: Timestamp) -> Result<(), Refusal>;
     /// Open a savepoint. They nest.
     fn savepoint(&self) -> u32;
     /// Undo everything since that savepoint, exactly, and close it and those inside it.
@@ -251,6 +253,9 @@ impl Cycle for wit::Cycle {
     }
     fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal> {
         self.rest_until_room(behind)
+    }
+    fn wake_at(&self, at: Timestamp) -> Result<(), Refusal> {
+        self.wake_at(at)
     }
     fn savepoint(&self) -> u32 {
         self.savepoint()

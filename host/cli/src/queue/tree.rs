@@ -215,6 +215,7 @@ mod tests {
             allocated: gpus(allocated),
             wanted: gpus(wanted),
             fair: gpus(fair),
+            ..QueueView::default()
         }
     }
 

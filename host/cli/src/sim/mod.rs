@@ -26,7 +26,7 @@ pub struct Sim {
     command: Option<Command>,
     #[command(flatten)]
     trace: TraceArgs,
-    /// Scheduling policy: fifo, backfill, packing, or a component's file
+    /// Scheduling policy: fifo, backfill, packing, fairshare, or a component's file
     #[arg(long, value_name = "NAME|FILE.wasm", default_value = "backfill")]
     scheduling: String,
     #[command(flatten)]
@@ -79,10 +79,13 @@ struct ChoiceArgs {
     /// Priority policy: multifactor, or a component's file [default: submission order]
     #[arg(long, value_name = "NAME|FILE.wasm")]
     priority: Option<String>,
+    /// Accounting policy: tres, or a component's file [default: nothing is charged, and past use does not fade]
+    #[arg(long, value_name = "NAME|FILE.wasm")]
+    accounting: Option<String>,
     /// What is taken for the users' estimates
     #[arg(long, value_enum, default_value_t = EstimatesArg::Max)]
     estimates: EstimatesArg,
-    /// Setting of the scheduling policy; priority.KEY=VALUE is one of the priority policy
+    /// Setting of the scheduling policy; priority.KEY=VALUE and accounting.KEY=VALUE are for those policies
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
 }
@@ -96,7 +99,8 @@ impl ChoiceArgs {
             EstimatesArg::Kill => Estimates::Kill,
             EstimatesArg::Exact => Estimates::Exact,
         };
-        Ok(Choice { scheduling: scheduling.to_owned(), priority: self.priority.clone(), estimates, settings })
+        let (priority, accounting) = (self.priority.clone(), self.accounting.clone());
+        Ok(Choice { scheduling: scheduling.to_owned(), priority, accounting, estimates, settings })
     }
 }
 

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub fn run(file: &Path, choice: &Choice, global: &Global) -> anyhow::Result<ExitCode> {
     let text = String::from_utf8(read::file(file, "scenarios")?)
         .map_err(|_| anyhow::anyhow!("the scenarios '{}' are no text", file.display()))?;
-    let (mut policies, chosen) = Policies::load(&choice.scheduling, choice.priority.as_deref(), &choice.settings)?;
+    let (mut policies, chosen) = Policies::load(choice)?;
     let name = file.display().to_string();
     let report = scenarios::run(&text, &name, &chosen.scheduling, &mut policies, &mut |_, _| {})
         .map_err(|why| anyhow::anyhow!("the scenarios '{name}' cannot be read: {why}"))?;

@@ -5,7 +5,7 @@ use crate::sessions::name_of_resource;
 use ephor_core::cycle::Reports;
 use ephor_core::roles::{Permission, Target};
 use ephor_core::{NodeHealth, State};
-use ephor_model::{Amounts, QueueId};
+use ephor_model::{Amounts, QueueId, Timestamp};
 use ephor_proto::convert::amounts_to_wire;
 use ephor_proto::v1;
 use std::collections::BTreeMap;
@@ -26,12 +26,13 @@ pub(super) async fn queues(services: &Arc<Services>, request: Request<v1::Empty>
     services.access.allow(&caller, Permission::ClusterRead, Target::default()).await?;
     let snapshot = services.handle.snapshot();
     let reports = services.handle.reports();
-    let list = move || queue_list(&snapshot.state, &reports);
+    let now = services.handle.now();
+    let list = move || queue_list(&snapshot.state, &reports, now);
     let queues = services.queries.run(caller.peer.uid.0, list).await.map_err(busy)?;
     Ok(Response::new(v1::QueueList { queues }))
 }
 
-fn queue_list(state: &State, reports: &Reports) -> Vec<v1::QueueView> {
+fn queue_list(state: &State, reports: &Reports, now: Timestamp) -> Vec<v1::QueueView> {
     let mut inside: BTreeMap<QueueId, InQueue> = BTreeMap::new();
     for entry in state.jobs.values().filter(|e| e.unfinished > 0) {
         let queue = inside.entry(entry.job.queue).or_default();
@@ -60,6 +61,7 @@ fn queue_list(state: &State, reports: &Reports) -> Vec<v1::QueueView> {
             allocated: amounts_to_wire(&inside.allocated, name_of_resource),
             wanted: amounts_to_wire(&inside.wanted, name_of_resource),
             fair: amounts_to_wire(&fair.remove(id).unwrap_or_default(), name_of_resource),
+            used: amounts_to_wire(&state.mean_use(*id, now), name_of_resource),
         }
     };
     state.queues.iter().map(view).collect()

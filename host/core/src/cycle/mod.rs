@@ -92,6 +92,7 @@ pub struct Cycle {
     /// What this cycle's starts leave of the pools.
     book: Book,
     rest: Option<Rest>,
+    wake_at: Option<Timestamp>,
     /// What keeps the nodes of reservations free at this moment of the cycle.
     set_aside: BTreeMap<ReservationNo, ReservationId>,
 }
@@ -155,6 +156,7 @@ impl Cycle {
             notes: BTreeMap::new(),
             book: Book::default(),
             rest: None,
+            wake_at: None,
             set_aside,
         });
         cycle.lift_stale();

@@ -1,7 +1,11 @@
-//! Calls that a scheduling policy says it does not need: as long as nobody who waits has room.
+//! Which calls a scheduling policy needs: none as long as nobody who waits has room, one at a certain time.
 
 use super::{Cycle, CycleRefusal};
 use crate::replica::Rank;
+use ephor_model::{Span, Timestamp};
+
+/// A policy that always asks for another call gets it after so long.
+pub const WAKE_AFTER: Span = Span::seconds(1);
 
 /// What a policy said of the calls after this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,22 @@ impl Cycle {
         };
         self.rest = Some(Rest { behind });
         Ok(())
+    }
+
+    /// Needs a call at that time, should none come before. The earliest wish holds, but none before [`WAKE_AFTER`].
+    ///
+    /// # Errors
+    /// Too little work left.
+    pub fn wake_at(&mut self, at: Timestamp) -> Result<(), CycleRefusal> {
+        self.spend(1)?;
+        let at = at.max(self.now + WAKE_AFTER);
+        self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
+        Ok(())
+    }
+
+    /// When the policy needs a call at the latest.
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        self.wake_at
     }
 
     /// What the policy said of further calls.

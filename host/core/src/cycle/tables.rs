@@ -51,7 +51,6 @@ const QUEUES: &[&str] = &[
     "parent",
     "priority",
     "weight",
-    "usage",
     "quota.cpu",
     "quota.mem",
     "quota.gpu",
@@ -64,6 +63,9 @@ const QUEUES: &[&str] = &[
     "demand.cpu",
     "demand.mem",
     "demand.gpu",
+    "usage.cpu",
+    "usage.mem",
+    "usage.gpu",
 ];
 const NODES: &[&str] = &["id", "up", "cpu", "mem", "gpu", "free.cpu", "free.mem", "free.gpu"];
 const POOLS: &[&str] = &["used", "ceiling"];
@@ -259,6 +261,7 @@ impl Cycle {
         };
         let sums: Vec<Amounts> = match what {
             "allocated" | "demand" => self.queue_sums(what == "demand"),
+            "usage" => self.up_the_tree(self.queues.iter().map(|id| (*id, self.state.mean_use(*id, self.now)))),
             _ => Vec::new(),
         };
         rows.iter()
@@ -271,7 +274,6 @@ impl Cycle {
                     "parent" => queue.parent.map_or(-1, |p| self.queue_row(p)),
                     "priority" => queue.priority,
                     "weight" => queue.weight,
-                    "usage" => 0,
                     "quota" => queue.quota.get(resource),
                     "limit" if queue.limit.iter().any(|(r, _)| r == resource) => queue.limit.get(resource),
                     "limit" => -1,
@@ -283,28 +285,29 @@ impl Cycle {
 
     /// What each queue's jobs hold (and ask for, with `demand`), summed up the tree.
     fn queue_sums(&self, demand: bool) -> Vec<Amounts> {
+        let held = self.state.attempts.values().filter_map(|attempt| {
+            let (entry, _) = self.state.element(attempt.key.job)?;
+            Some((entry.job.queue, attempt.allocation.total()))
+        });
+        let waits = self.replica.order_after(None).filter(|_| demand).filter_map(|(rank, _)| {
+            let (entry, _) = self.state.element(rank.3)?;
+            Some((entry.job.queue, entry.job.spec.request.total()))
+        });
+        self.up_the_tree(held.chain(waits))
+    }
+
+    /// Sums of what belongs to single queues: each counts for its queue and for all above.
+    fn up_the_tree(&self, amounts: impl Iterator<Item = (QueueId, Amounts)>) -> Vec<Amounts> {
         let mut sums = vec![Amounts::new(); self.queues.len()];
-        let mut book = |queue: QueueId, amounts: &Amounts| {
+        for (queue, amounts) in amounts {
             let mut at = Some(queue);
             // A tree of n queues is at most n deep.
             for _ in 0..self.queues.len() {
                 let Some(id) = at else { break };
                 if let Ok(row) = self.queues.binary_search(&id) {
-                    sums[row].add(amounts);
+                    sums[row].add(&amounts);
                 }
                 at = self.state.queues.get(&id).and_then(|q| q.parent);
-            }
-        };
-        for attempt in self.state.attempts.values() {
-            if let Some((entry, _)) = self.state.element(attempt.key.job) {
-                book(entry.job.queue, &attempt.allocation.total());
-            }
-        }
-        if demand {
-            for (rank, _) in self.replica.order_after(None) {
-                if let Some((entry, _)) = self.state.element(rank.3) {
-                    book(entry.job.queue, &entry.job.spec.request.total());
-                }
             }
         }
         sums

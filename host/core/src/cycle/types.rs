@@ -90,6 +90,8 @@ pub enum Cause {
     Nodes,
     /// Anything else.
     Settings,
+    /// The policy asked for a call at this time.
+    Asked,
 }
 
 /// Part of a job; the default is all of it.

@@ -20,6 +20,7 @@ mod submit;
 use crate::command::{Command, Refusal, RefusalKind, Reply};
 use crate::event::{Event, Stamped};
 use crate::fold::boundary_before;
+use crate::past_use::power;
 use crate::rows::RowKey;
 use crate::state::State;
 use ephor_model::{Epoch, Timestamp, limits};
@@ -135,28 +136,14 @@ impl Tx<'_> {
 
 fn fade(tx: &mut Tx<'_>) {
     let fading = tx.state.meta.fading;
-    if fading.period.0 <= 0 || fading.factor > 1 << 32 {
+    if !fading.fades() {
         return;
     }
     let boundary = boundary_before(tx.at, fading.period.0);
     let periods = (boundary - tx.state.meta.faded_at).0 / fading.period.0;
     if periods > 0 {
-        tx.emit(Event::Faded { at: boundary, factor: power(fading.factor, periods as u64) });
+        tx.emit(Event::Faded { at: boundary, factor: power(fading.factor, periods as u64).0 });
     }
-}
-
-/// `factor` (in parts of 2^32) to a power, by squaring; rounds down at each step.
-fn power(factor: u64, mut exponent: u64) -> u64 {
-    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 32) as u64;
-    let (mut result, mut base) = (1u64 << 32, factor);
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result = times(result, base);
-        }
-        base = times(base, base);
-        exponent >>= 1;
-    }
-    result
 }
 
 fn close_expired(tx: &mut Tx<'_>) {
@@ -164,18 +151,5 @@ fn close_expired(tx: &mut Tx<'_>) {
     let old: Vec<_> = tx.state.tokens.iter().filter(|(_, t)| t.expires < at).map(|(d, _)| *d).collect();
     for token in old {
         tx.emit(Event::TokenClosed { token });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fading_twice_is_fading_by_the_square() {
-        let half = 1u64 << 31;
-        assert_eq!(power(half, 0), 1 << 32);
-        assert_eq!(power(half, 1), half);
-        assert_eq!(power(half, 3), 1 << 29);
     }
 }

@@ -231,6 +231,10 @@ impl HostCycle for Call<CycleCall> {
         })
     }
 
+    fn wake_at(&mut self, _: This, at: i64) -> Result<Answer<(), Refusal>> {
+        Ok(answer(self.role.cycle.wake_at(Timestamp(at))))
+    }
+
     fn rest_until_room(&mut self, _: This, behind: Option<u32>) -> Result<Answer<(), Refusal>> {
         Ok(answer(self.role.cycle.rest_until_room(behind)))
     }

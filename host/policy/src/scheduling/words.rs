@@ -41,6 +41,7 @@ pub fn cause(cause: Cause) -> wit::Cause {
         Cause::ReleasedEarly => wit::Cause::ReleasedEarly,
         Cause::Nodes => wit::Cause::Nodes,
         Cause::Settings => wit::Cause::Settings,
+        Cause::Asked => wit::Cause::Other("wake-at".into()),
     }
 }
 

@@ -90,6 +90,7 @@ fn about(run: &Finished) -> Vec<(&'static str, String)> {
         ("Jobs", jobs),
         ("Scheduling", report.policy.clone()),
         ("Priority", report.priority.clone().unwrap_or_else(|| "submission order".into())),
+        ("Accounting", report.accounting.clone().unwrap_or_else(|| "none".into())),
         ("Settings", settings.join(" ")),
         ("Estimates", if report.fill.is_none() { report.estimates.clone() } else { String::new() }),
     ]

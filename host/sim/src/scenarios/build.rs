@@ -100,7 +100,7 @@ impl Built {
                 let part = AllocationPart { node: NodeId(index as u32), tasks: pods, amounts, devices: devices.into() };
                 parts.push((node.to_owned(), part));
             }
-            running.insert(place, Running { job: place, parts, stuck: entry.state.is_some() });
+            running.insert(place, Running { job: place, parts, stuck: entry.state.is_some(), ended: None });
         }
         Ok(running.into_values().collect())
     }

@@ -3,17 +3,20 @@
 use super::build::{QUEUE_PRIORITY, job, milli};
 use super::file::{Case, Class, JobEntry, ShareEntry};
 use crate::cluster::SimCluster;
-use crate::driver::{self, Observer, SimError};
+use crate::driver::{self, Observer, Running, SimError};
 use crate::openb::{WHOLE_GPU, devices};
 use crate::policies::Policies;
 use crate::workload::{Unit, Workload};
 use ephor_core::scheduler::Scheduler;
-use ephor_model::{Amounts, NodeSpec, Queue, ResourceId, Span, Timestamp};
+use ephor_model::{AllocationPart, Amounts, NodeId, NodeSpec, Queue, ResourceId, Span};
+use std::collections::BTreeMap;
 
 /// What such a case is called.
 pub(super) const ACTION: &str = "fair_share";
 /// GPUs of a node; a division does not look at nodes.
 const NODE_GPUS: i64 = 8;
+/// How long the past of a case is: the cycles after it are nothing beside it.
+const PAST: Span = Span(30 * 86_400_000);
 /// Cores and MiB of a node: more than any of these jobs asks for.
 const PLENTY: i64 = 10_000_000;
 
@@ -39,10 +42,9 @@ fn missing(case: &Case) -> Vec<String> {
     if case.shares.is_empty() {
         missing.push("nothing is expected of it that could be looked at".to_owned());
     }
-    for share in &case.shares {
-        if share.usage != 0.0 {
-            missing.push(format!("that queue '{}' used something lately cannot be said yet", share.q));
-        }
+    let used: f64 = case.shares.iter().map(|share| share.usage).sum();
+    if case.shares.iter().any(|share| share.usage < 0.0) || used > 1.0 {
+        missing.push(format!("the queues cannot have used {used} of the cluster together; 0 to 1 is possible"));
     }
     missing
 }
@@ -51,10 +53,12 @@ fn missing(case: &Case) -> Vec<String> {
 fn shares(case: &Case, policies: &mut Policies, observer: &mut dyn Observer) -> Result<Vec<String>, SimError> {
     let total = case.total.map_or(0, milli);
     let cluster = SimCluster { nodes: nodes(total / WHOLE_GPU), queues: case.shares.iter().map(queue).collect() };
-    let jobs = case.shares.iter().flat_map(asking).map(|entry| job(&entry)).collect();
+    let (entries, past) = history(case, total, &cluster.nodes);
+    let asking = case.shares.iter().flat_map(|share| jobs_of(share, milli(share.request)));
+    let jobs = entries.into_iter().chain(asking).map(|entry| job(&entry)).collect();
     let workload = Workload { unit: Unit::MilliGpus, jobs, ..Workload::default() };
-    let state = driver::settle(&workload, &cluster, &[], policies, observer, (1, 1))?.outcome.state;
-    let now = Timestamp(0) + Span::seconds(2);
+    let state = driver::settle(&workload, &cluster, &past, policies, observer, (1, 1))?.outcome.state;
+    let now = state.meta.now + Span::seconds(1);
     let cycle = Scheduler::new(&state).cycle(&state, now, policies.work, &mut *policies.scheduling);
     let plan = cycle.map_err(|fault| SimError::Policy { at: now, fault })?;
     let mut wrong = Vec::new();
@@ -111,9 +115,35 @@ fn queue(share: &ShareEntry) -> (Queue, Option<String>) {
     (queue, share.parent.clone())
 }
 
-/// Jobs that ask together for what a queue requests: one for whole GPUs, one for the part of one that is left.
-fn asking(share: &ShareEntry) -> Vec<JobEntry> {
-    let asks = milli(share.request);
+/// Jobs that held for long what each queue used lately, side by side, and where.
+fn history(case: &Case, total: i64, nodes: &[NodeSpec]) -> (Vec<JobEntry>, Vec<Running>) {
+    let (mut entries, mut past) = (Vec::new(), Vec::new());
+    let gpus = |node: &NodeSpec| 0..(node.capacity.get(ResourceId::GPU) / WHOLE_GPU) as u32;
+    let mut free = nodes.iter().flat_map(|node| gpus(node).map(|gpu| (node.name.clone(), gpu)));
+    for share in case.shares.iter().filter(|share| share.usage > 0.0) {
+        for entry in jobs_of(share, (share.usage * total as f64).round() as i64) {
+            let each = milli(entry.gpu);
+            let mut by_node: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+            for (node, gpu) in free.by_ref().take(entry.pods.unwrap_or(1) as usize) {
+                by_node.entry(node).or_default().push(gpu);
+            }
+            let part = |(name, devices): (String, Vec<u32>)| {
+                let tasks = devices.len() as u32;
+                let amounts = Amounts::new()
+                    .with(ResourceId::CPU, i64::from(tasks) * 1_000)
+                    .with(ResourceId::GPU, i64::from(tasks) * each);
+                (name, AllocationPart { node: NodeId(0), tasks, amounts, devices: devices.into() })
+            };
+            let parts = by_node.into_iter().map(part).collect();
+            past.push(Running { job: entries.len(), parts, stuck: false, ended: Some(PAST) });
+            entries.push(entry);
+        }
+    }
+    (entries, past)
+}
+
+/// Jobs that hold together so many thousandths of GPUs: one for whole ones, one for the part of one that is left.
+fn jobs_of(share: &ShareEntry, asks: i64) -> Vec<JobEntry> {
     let entry = |pods: i64, gpu: f64| JobEntry {
         job: format!("of-{}", share.q),
         queue: share.q.clone(),

@@ -99,7 +99,9 @@ fn settings(case: &file::Case) -> Vec<(&'static str, Value)> {
         None => return settings,
     };
     settings.push(("actions", actions));
-    settings.extend(case.k.map(|k| ("k_thousandths", json!((k * 1_000.0).round() as i64))));
+    // Where a case tells of past use but not how much it counts, it counts in full.
+    let told = case.shares.iter().any(|share| share.usage > 0.0).then_some(1.0);
+    settings.extend(case.k.or(told).map(|k| ("k_thousandths", json!((k * 1_000.0).round() as i64))));
     settings
 }
 

@@ -7,5 +7,6 @@ mod kth;
 mod preemption;
 mod random;
 mod scenarios;
+mod shares;
 mod simulate;
 mod small;

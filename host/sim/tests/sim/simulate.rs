@@ -74,10 +74,12 @@ fn a_priority_policy_changes_the_order() {
     Arc::make_mut(&mut workload.jobs[1].spec).nice = 100;
     let mut settings = Settings::default();
     settings.set("priority.nice_weight=5").unwrap();
-    let (mut with, chosen) = Policies::load("fifo", Some("multifactor"), &settings).unwrap();
+    let fifo = Choice { scheduling: "fifo".into(), ..Choice::default() };
+    let with = Choice { priority: Some("multifactor".into()), settings, ..fifo.clone() };
+    let (mut with, chosen) = Policies::load(&with).unwrap();
     assert!(chosen.priority.is_some_and(|name| name.starts_with("priority-multifactor ")));
     assert_eq!(seconds(&run(&workload, 4, &mut with).0), [Some(0), Some(15), Some(10)]);
-    let (mut without, _) = Policies::load("fifo", None, &Settings::default()).unwrap();
+    let (mut without, _) = Policies::load(&fifo).unwrap();
     assert_eq!(seconds(&run(&workload, 4, &mut without).0), [Some(0), Some(10), Some(17)]);
 }
 

@@ -45,6 +45,7 @@ struct State {
     claims: Vec<(Row, Timestamp)>,
     /// What it said of further calls.
     rest: Option<Option<Row>>,
+    wake_at: Option<Timestamp>,
     budget: u64,
 }
 
@@ -168,6 +169,11 @@ impl FakeCycle {
     /// nothing.
     pub fn rests_until_room(&self) -> Option<Option<Row>> {
         self.state.borrow().rest
+    }
+
+    /// When it asked for another call.
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        self.state.borrow().wake_at
     }
 
     /// Jobs that have a promise at the end, and its start, by job.
@@ -549,6 +555,13 @@ impl Cycle for FakeCycle {
         let mut state = self.state.borrow_mut();
         state.work()?;
         state.rest = Some(behind);
+        Ok(())
+    }
+
+    fn wake_at(&self, at: Timestamp) -> Result<(), Refusal> {
+        let mut state = self.state.borrow_mut();
+        state.work()?;
+        state.wake_at = Some(state.wake_at.map_or(at, |earlier| earlier.min(at)));
         Ok(())
     }
 

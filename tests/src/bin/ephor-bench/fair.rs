@@ -16,6 +16,7 @@ use ephor_sim::cluster::SimCluster;
 use ephor_sim::driver::{Running, Settled, settle};
 use ephor_sim::policies::Policies;
 use ephor_sim::settings::Settings;
+use ephor_sim::simulate::Choice;
 use ephor_sim::workload::{SimJob, Workload};
 use serde_json::json;
 use std::sync::Arc;
@@ -74,7 +75,12 @@ impl Case {
                 let amounts = amounts.with(ResourceId::GPU, i64::from(gpus) * 1000);
                 let devices = (at * gpus..(at + 1) * gpus).collect();
                 let part = AllocationPart { node: NodeId(node), tasks: 1, amounts, devices };
-                self.running.push(Running { job: self.jobs.len(), parts: vec![(name(node), part)], stuck: false });
+                self.running.push(Running {
+                    job: self.jobs.len(),
+                    parts: vec![(name(node), part)],
+                    stuck: false,
+                    ended: None,
+                });
                 self.jobs.push(job(queue, 1, gpus, self.jobs.len()));
             }
         }
@@ -109,7 +115,8 @@ impl Case {
         // Who gives way is gone in the next cycle, and any number may move: those of KAI's tests do.
         settings.set("grace_s=0")?;
         settings.set("consolidation_limit=-1")?;
-        let (mut policies, _) = Policies::load("fairshare", None, &settings)?;
+        let (mut policies, _) =
+            Policies::load(&Choice { scheduling: "fairshare".into(), settings, ..Choice::default() })?;
         let workload = Workload { jobs: self.jobs.clone(), ..Workload::default() };
         let cluster = self.cluster();
         let (mut runs, mut cycles, mut evictions) = (Vec::new(), 0, 0);

@@ -170,7 +170,6 @@ impl<'a> Fake<'a> {
                     "parent" => queue.parent.map_or(-1, |p| p as i64),
                     "priority" => queue.priority,
                     "weight" => queue.weight,
-                    "usage" => 0,
                     "quota.gpu" => queue.quota,
                     "limit.gpu" => queue.limit.unwrap_or(-1),
                     _ => return None,
@@ -342,6 +341,10 @@ impl Cycle for Fake<'_> {
     fn note(&self, row: Row, why: &str) -> Result<(), Refusal> {
         let job = self.job(row)?;
         self.state.borrow_mut().said.insert(job, why.to_owned());
+        Ok(())
+    }
+    fn wake_at(&self, _: Timestamp) -> Result<(), Refusal> {
+        // Each of its cycles comes a while after the one before.
         Ok(())
     }
     fn rest_until_room(&self, _: Option<Row>) -> Result<(), Refusal> {

@@ -13,6 +13,7 @@ use ephor_core::{Command, Reply};
 use ephor_model::{AttemptKey, EndCause, Exit, JobId, JobSpec, Usage};
 use ephor_sim::policies::Policies;
 use ephor_sim::settings::Settings;
+use ephor_sim::simulate::Choice;
 use native::Native;
 use scene::{CLASSES, NOW, Scene, Size};
 use scheduling_backfill::{Config, Reservations};
@@ -98,7 +99,7 @@ impl Bench {
     fn of(size: Size) -> anyhow::Result<Self> {
         let mut settings = Settings::default();
         settings.set(&format!("reservations={PROMISES}"))?;
-        let (policies, _) = Policies::load("backfill", None, &settings)?;
+        let (policies, _) = Policies::load(&Choice { settings, ..Choice::default() })?;
         let mut scene = Scene::of(size)?;
         scene.take_events();
         let scheduler = Scheduler::new(&scene.state);

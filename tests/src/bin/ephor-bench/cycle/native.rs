@@ -121,6 +121,7 @@ impl Cycle for Bridge {
             core::Cause::ReleasedEarly => Cause::ReleasedEarly,
             core::Cause::Nodes => Cause::Nodes,
             core::Cause::Settings => Cause::Settings,
+            core::Cause::Asked => Cause::Other("wake-at".into()),
         };
         causes.into_iter().map(word).collect()
     }
@@ -191,6 +192,10 @@ impl Cycle for Bridge {
     fn note(&self, job: Row, why: &str) -> Result<(), Refusal> {
         self.0.borrow_mut().note(job, why).map_err(refusal)
     }
+    fn wake_at(&self, at: i64) -> Result<(), Refusal> {
+        self.0.borrow_mut().wake_at(At(at)).map_err(refusal)
+    }
+
     fn rest_until_room(&self, behind: Option<Row>) -> Result<(), Refusal> {
         self.0.borrow_mut().rest_until_room(behind).map_err(refusal)
     }
