@@ -112,6 +112,14 @@ pub(super) fn check_name(kind: &str, name: &str) -> Result<(), Refusal> {
     }
 }
 
+/// A feature may also be the domain of a level, such as `rack=r1`.
+fn check_feature(feature: &str) -> Result<(), Refusal> {
+    match feature.split_once('=') {
+        Some((level, domain)) => check_name("level", level).and_then(|()| check_name("domain", domain)),
+        None => check_name("feature", feature),
+    }
+}
+
 fn plan_queues(tx: &Tx<'_>, wanted: Vec<(Queue, Option<String>)>) -> Result<Vec<(QueueId, Queue)>, Refusal> {
     let mut next = tx.state.meta.next_queue;
     let mut ids: BTreeMap<String, QueueId> = tx.state.queues.iter().map(|(id, q)| (q.name.clone(), *id)).collect();
@@ -224,7 +232,7 @@ fn plan_nodes(tx: &Tx<'_>, wanted: Vec<(String, Vec<String>, Amounts)>) -> Resul
     for (name, mut features, extra) in wanted {
         check_name("node", &name)?;
         for feature in &features {
-            check_name("feature", feature)?;
+            check_feature(feature)?;
         }
         features.sort();
         features.dedup();
@@ -308,4 +316,19 @@ pub(super) fn delete(tx: &mut Tx<'_>, kind: ObjectKind, name: &str) -> Result<Re
         }
     }
     Ok(Reply::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_may_be_the_domain_of_a_level() {
+        for good in ["ib", "rack=r1", "switch2=spine-1"] {
+            assert!(check_feature(good).is_ok(), "{good}");
+        }
+        for bad in ["", "=", "rack=", "=r1", "a=b=c", "a b", "rack=r,1"] {
+            assert!(check_feature(bad).is_err(), "{bad}");
+        }
+    }
 }
