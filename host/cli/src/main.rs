@@ -15,6 +15,7 @@ mod dev;
 mod device;
 mod exit;
 mod export;
+mod import;
 mod job;
 mod licence;
 mod logging;
@@ -100,6 +101,8 @@ enum Noun {
     Apply(apply::Apply),
     /// Print all objects as a TOML file that `ephor apply` takes
     Export(export::Export),
+    /// Make a file for `ephor apply` of a site's slurm.conf, and say what became of each line
+    Import(import::Import),
     /// Copy the controller's state and history into a file; check and restore copies
     Backup(backup::Backup),
     /// Replay a trace under chosen policies, in virtual time
@@ -133,6 +136,7 @@ impl Noun {
             Self::Policy(noun) => noun.run(global),
             Self::Apply(noun) => noun.run(global),
             Self::Export(noun) => noun.run(global),
+            Self::Import(noun) => noun.run(global),
             Self::Backup(noun) => noun.run(global),
             Self::Sim(noun) => noun.run(global),
             Self::Slurm(noun) => noun.run(),

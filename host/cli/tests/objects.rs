@@ -23,6 +23,29 @@ fn a_file_is_applied_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_site_of_slurm_becomes_a_file_that_can_be_applied() {
+    let fake = Fake::start();
+    fake.file("slurm.conf", "ClusterName=x\nInclude nodes.conf\nPartitionName=p Nodes=n[1-2] Colour=blue MaxTime=60\n");
+    fake.file("nodes.conf", "NodeName=n[1-3] Feature=ib\n");
+    let ran = fake.run(&["import", "slurm.conf", "-o", "cluster.toml"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("nodes.conf:1: taken: NodeName=n[1-3] Feature=ib\n"), "{}", ran.out);
+    assert!(ran.out.contains("4 lines: 2 taken, 1 approximated, 1 without meaning here, 0 unknown\n"), "{}", ran.out);
+    assert_eq!(fake.run(&["apply", "cluster.toml"]).code, 0);
+    let sent = fake.asked.lock().unwrap().applied.remove(0);
+    assert_eq!((sent.queues[0].max_time, &*sent.queues[0].node_features[0]), (Some(3_600_000), "partition-p"));
+    assert_eq!(sent.nodes.iter().map(|node| node.features.len()).collect::<Vec<_>>(), [2, 2, 1]);
+    let ran = fake.run(&["import", ".", "-o", "cluster.toml"]);
+    assert!(ran.code == 1 && ran.err.contains("cluster.toml is there already"), "{}", ran.err);
+    assert_eq!(fake.run(&["import", ".", "--json"]).json()["report"].as_array().unwrap().len(), 4);
+
+    fake.file("nodes.conf", "NodeName=n[1-3\n");
+    let ran = fake.run(&["import", ".", "-o", "other.toml"]);
+    assert_eq!((ran.code, ran.out.as_str(), fake.path("other.toml").exists()), (1, "", false));
+    assert!(ran.err.contains("error: nodes.conf:1: NodeName=n[1-3: the brackets"), "{}", ran.err);
+}
+
+#[test]
 fn an_export_can_be_applied() {
     let fake = Fake::start();
     let ran = fake.run(&["export"]);

@@ -78,3 +78,15 @@ pub const EVICTION_GRACE_MS: i64 = 86_400_000;
 pub const OPEN_TOKENS: usize = 100_000;
 /// Life of a join token in milliseconds: one day.
 pub const TOKEN_LIFE_MS: i64 = 86_400_000;
+/// Bytes of one file of Slurm's configuration that is read; the largest sites have a few hundred KiB.
+pub const IMPORT_FILE_BYTES: usize = 16 << 20;
+/// Files of Slurm's configuration that are read together, those that are included among them.
+pub const IMPORT_FILES: usize = 256;
+/// Files that include each other in a row: more is one that includes itself.
+pub const IMPORT_INCLUDES_DEPTH: usize = 16;
+/// Names of nodes that all lists of Slurm's configuration are written out into: 60 lists of the largest cluster there.
+pub const IMPORT_NAMES: usize = 4_000_000;
+/// `KEY=VALUE` on one line of Slurm's configuration: a partition has some fifty keys.
+pub const IMPORT_PAIRS: usize = 256;
+/// Mistakes in Slurm's configuration that are told at once: more are not read by anybody.
+pub const IMPORT_MISTAKES: usize = 100;

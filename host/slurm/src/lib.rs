@@ -1,4 +1,4 @@
-//! Slurm's command lines and output formats: pure reading and writing, without a controller.
+//! Slurm's command lines, output formats and configuration: pure reading and writing, without a controller.
 //!
 //! Everything that depends on who asks, what time it is or what the cluster holds comes in as a value. The tables of
 //! options are the one source of command lines, help and the pages about them.
@@ -6,6 +6,7 @@
 pub mod columns;
 pub mod failure;
 pub mod getopt;
+pub mod import;
 pub mod job;
 pub mod sacct;
 pub mod sbatch;
