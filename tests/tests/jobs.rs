@@ -60,6 +60,26 @@ fn scripts_run_and_end_as_they_should() {
 }
 
 #[test]
+fn a_signal_before_the_time_limit_reaches_the_script_or_the_rest_of_the_job() {
+    let cluster = TestCluster::start(Options { agents: 1, cpus: 2, ..Options::default() });
+    // Eight seconds before the limit of ten: it has time to write down how far it came.
+    let save = "#!/bin/sh\n#EPHOR -t 0:10 --signal=B:USR1@8 -o saves.out\ntrap 'echo saved; exit 3' USR1\n\
+        echo ready; while :; do sleep 0.05; done\n";
+    let saves = cluster.submit(&[&script(&cluster, "saves.sh", save)]);
+    // The shell does not take the signal itself, and sees that what it started ended well.
+    let child = "#!/bin/sh\n#SBATCH --signal=USR2@58 -t 1 -o child.out\n\
+        sh -c 'trap \"echo saved; exit 0\" USR2; while :; do sleep 0.05 & wait; done'\necho then $?\n";
+    let rest = cluster.submit(&[&script(&cluster, "child.sh", child)]);
+    let job = cluster.wait_for_state(saves, "FAILED");
+    assert_eq!((job["exit_code"].as_i64(), read(&cluster, "saves.out").as_str()), (Some(3), "ready\nsaved\n"));
+    cluster.wait_for_state(rest, "COMPLETED");
+    assert_eq!(read(&cluster, "child.out"), "saved\nthen 0\n");
+    // A job whose whole time is shorter than that gets it at once; here nobody asked for another end.
+    let at_once = cluster.submit(&["-t", "0:30", "--signal=TERM@600", "--", "/bin/sleep", "60"]);
+    assert_eq!(cluster.wait_for_state(at_once, "FAILED")["exit_signal"], 15);
+}
+
+#[test]
 fn cancel_hold_release_requeue_and_why() {
     let cluster = TestCluster::start(Options { agents: 1, cpus: 1, ..Options::default() });
     let running = cluster.submit(&["--", "/bin/sleep", "600"]);

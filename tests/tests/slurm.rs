@@ -308,8 +308,9 @@ fn refusals_are_in_the_lines_that_clients_match() {
     assert_eq!(wrap(&["-d", "afterok:99999"]), failed("Job dependency problem"));
     assert_eq!(wrap(&["-L", "nope"]), failed("Invalid license specification"));
     assert_eq!(wrap(&["-t", "2h"]), (255, "sbatch: error: Invalid --time specification".into()));
-    let (code, line) = wrap(&["--signal=USR1@60"]);
-    assert!(code == 255 && line.starts_with("sbatch: error: --signal is not there in Ephor: "), "{line}");
+    assert_eq!(wrap(&["--signal=FOO@60"]), (255, "sbatch: error: Invalid --signal specification".into()));
+    let (code, line) = wrap(&["--reboot"]);
+    assert!(code == 255 && line.starts_with("sbatch: error: --reboot is not there in Ephor: "), "{line}");
     assert_eq!(site.run("sbatch", &["nope.sh"]).err, "sbatch: error: Unable to open file nope.sh\n");
     let lost = site.run_with("squeue", &[], "", &[("EPHOR_SOCKET", "/nowhere.sock")]);
     let first = lost.err.lines().next().unwrap_or_default();

@@ -76,11 +76,16 @@ impl Confinement {
 
     /// Sends a signal to every process of the attempt that `root` (its shim) holds; not to `root` itself.
     pub fn signal(&self, root: Pid, signal: Signal) {
+        self.signal_but(root, signal, root);
+    }
+
+    /// The same, but for one process.
+    pub fn signal_but(&self, root: Pid, signal: Signal, spared: Pid) {
         let members = match self.folder() {
             Some(folder) => group::members(folder).unwrap_or_else(|_| walk::descendants(root)),
             None => walk::descendants(root),
         };
-        for pid in members {
+        for pid in members.into_iter().filter(|pid| *pid != spared) {
             // One that ended meanwhile needs no signal.
             let _ = kill(pid, signal);
         }

@@ -9,6 +9,7 @@ use crate::limits::GRACE_MS;
 use crate::pattern::{Names, expand};
 use crate::spool::{Entry, Order, Program};
 use ephor_model::limits::ARGUMENT_BYTES;
+use ephor_proto::convert::signal_from_wire;
 use ephor_proto::v1;
 
 /// Begins the environment entry by which the processes of an attempt are found when its shim was killed.
@@ -73,6 +74,7 @@ pub fn order(
         append: launch.append || !first,
         time_limit_ms: launch.time_limit.and_then(|ms| u64::try_from(ms).ok()),
         grace_ms: said(launch.grace).unwrap_or(GRACE_MS),
+        signal: launch.signal.map(signal_from_wire).transpose().map_err(|e| e.0)?,
         open_files: launching.open_files,
         confinement,
     })

@@ -4,6 +4,7 @@ use super::{streams, user};
 use crate::confine::Confinement;
 use crate::spool::{Entry, Order, Program};
 use crate::sys;
+use ephor_model::WarningSignal;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -30,6 +31,10 @@ pub struct Started {
     pub confinement: Confinement,
     /// Longest run and grace, in milliseconds.
     pub limits: (Option<u64>, u64),
+    /// The signal before the time limit.
+    pub signal: Option<WarningSignal>,
+    /// The first process is the shell of a script.
+    pub is_script: bool,
 }
 
 /// Makes the first process. The order is given up with it: an environment can be large, and a shim lives long.
@@ -49,6 +54,8 @@ pub fn start(entry: &Entry, order: Order) -> Result<Started, String> {
             failure: File::from(std::os::fd::OwnedFd::from(failure)),
             confinement,
             limits: (order.time_limit_ms, order.grace_ms),
+            signal: order.signal,
+            is_script: matches!(order.program, Program::Script(_)),
         }),
         Ok(ForkResult::Child) => {
             let why = become_job(entry, &order, shim);

@@ -5,10 +5,10 @@ use crate::facts::now_ms;
 use crate::limits::MESSAGE_TEXT_BYTES;
 use crate::spool::{EndOrder, Entry, Status};
 use crate::sys;
-use ephor_model::EndCause;
+use ephor_model::{EndCause, WarningSignal};
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::io::Read;
@@ -21,6 +21,8 @@ struct Watch {
     started: Started,
     /// Exit code and signal of the first process, once it has ended.
     exit: Option<(i32, i32)>,
+    /// It had its signal before the time limit.
+    warned: bool,
     /// Why it is being ended, if it is.
     cause: Option<EndCause>,
     /// When to kill what is left.
@@ -31,7 +33,7 @@ struct Watch {
 
 /// Waits for the end of an attempt and of everything that belongs to it.
 pub fn watch(entry: &Entry, signals: &SigSet, started: Started) -> Status {
-    let mut watch = Watch { started, exit: None, cause: None, kill_at: None, killed: false };
+    let mut watch = Watch { started, exit: None, warned: false, cause: None, kill_at: None, killed: false };
     watch.read_limit(entry);
     while !watch.reap() {
         watch.act();
@@ -85,6 +87,9 @@ impl Watch {
         if self.exit.is_some() && self.cause.is_none() && self.kill_at.is_none() {
             self.kill_at = Some(now);
         }
+        if self.warning().is_some_and(|at| at <= now) {
+            self.warn();
+        }
         if self.limit().is_some_and(|limit| limit <= now) {
             self.end(EndOrder { cause: EndCause::TimeLimit, grace_ms: None });
         }
@@ -115,11 +120,29 @@ impl Watch {
         self.started.limits.0.map(|ms| self.started.at + Duration::from_millis(ms))
     }
 
+    /// When it gets its signal before the time limit, as long as it still can.
+    fn warning(&self) -> Option<Instant> {
+        let signal = self.started.signal.filter(|_| !self.warned)?;
+        let before = Duration::from_millis(signal.before.0.try_into().unwrap_or(0));
+        self.limit().map(|limit| limit.checked_sub(before).map_or(self.started.at, |at| at.max(self.started.at)))
+    }
+
+    fn warn(&mut self) {
+        self.warned = true;
+        let Some(WarningSignal { number, to_script, .. }) = self.started.signal else { return };
+        let Ok(signal) = Signal::try_from(number) else { return };
+        let first = self.started.pid;
+        if to_script || !self.started.is_script {
+            // By its number: at the very beginning it is in no group yet. It was not reaped, so that the number is its own.
+            let _ = kill(first, signal);
+        }
+        if !to_script {
+            self.started.confinement.signal_but(Pid::this(), signal, first);
+        }
+    }
+
     fn next_deadline(&self) -> Option<Duration> {
-        let next = match (self.limit(), self.kill_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        let next = [self.limit(), self.warning(), self.kill_at].into_iter().flatten().min();
         next.map(|at| at.saturating_duration_since(Instant::now()))
     }
 

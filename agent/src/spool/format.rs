@@ -1,12 +1,12 @@
 //! The versioned content of the files in a spool entry.
 
 use crate::confine::Confinement;
-use ephor_model::EndCause;
+use ephor_model::{EndCause, WarningSignal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of the form; a shim may be older than the agent that reads what it left.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What a shim runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub struct Order {
     pub time_limit_ms: Option<u64>,
     /// From SIGTERM to SIGKILL, in milliseconds.
     pub grace_ms: u64,
+    /// The signal before the time limit.
+    pub signal: Option<WarningSignal>,
     /// Soft limit of open files: the agent raises its own, jobs get what they would have had.
     pub open_files: u64,
     /// How the processes are kept together.
@@ -136,6 +138,6 @@ mod tests {
         let bytes = encode(&end).unwrap();
         assert_eq!(decode::<EndOrder>(&bytes).unwrap(), end);
         assert!(matches!(decode::<EndOrder>(&bytes[..1]), Err(FormatError::Damaged(_))));
-        assert!(matches!(decode::<EndOrder>(&[2, 0, 0]), Err(FormatError::Version(2))));
+        assert!(matches!(decode::<EndOrder>(&[1, 0, 0]), Err(FormatError::Version(1))));
     }
 }

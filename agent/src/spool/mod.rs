@@ -219,6 +219,7 @@ mod tests {
             append: false,
             time_limit_ms: None,
             grace_ms: 1000,
+            signal: None,
             open_files: 1024,
             confinement: Confinement::Walk,
         }

@@ -3,7 +3,7 @@
 use ephor_core::{Attempt, Job, State};
 use ephor_model::submit::hostlist;
 use ephor_model::{Amounts, Digest, MemRequest, OpenMode, Payload, ResourceId};
-use ephor_proto::convert::environment_entries;
+use ephor_proto::convert::{environment_entries, signal_to_wire};
 use ephor_proto::v1;
 
 /// What a launch needs beside the state.
@@ -64,6 +64,7 @@ pub(crate) fn message(state: &State, attempt: &Attempt, parts: Parts) -> Option<
         devices: first.devices.to_vec(),
         cluster: parts.cluster,
         simulated_ms: None,
+        signal: spec.signal.map(signal_to_wire),
     })
 }
 

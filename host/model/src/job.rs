@@ -4,6 +4,7 @@ use crate::array::ArraySpec;
 use crate::id::{JobId, Uid};
 use crate::request::Request;
 use crate::shared::Shared;
+use crate::signal::WarningSignal;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -151,6 +152,8 @@ pub struct JobCommon {
     pub reservation: Option<String>,
     /// It must have ended by this time: it does not start where its time limit would go beyond it.
     pub deadline: Option<Timestamp>,
+    /// The signal that it gets some time before its time limit.
+    pub signal: Option<WarningSignal>,
     /// How it was asked for in the words of the command that submitted it, by name, such as `TresPerNode` and `gres:gpu:2`:
     /// to be shown again. Nothing is decided by them. At most [`crate::limits::WORDS`].
     pub words: Vec<(String, String)>,

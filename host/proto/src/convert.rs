@@ -4,7 +4,7 @@ use crate::limits::{licences_from_wire, licences_to_wire};
 use crate::v1;
 use ephor_model::{
     Amounts, ArraySpec, Blobs, Constraint, Dependency, DependencyKind, Draft, GpuRequest, JobCommon, JobId, JobSpec,
-    MemRequest, OpenMode, Owner, Payload, Request, ResourceId, Span, Timestamp, Topology, limits,
+    MemRequest, OpenMode, Owner, Payload, Request, ResourceId, Span, Timestamp, Topology, WarningSignal, limits,
 };
 
 /// A message whose content is not a job, with what would be.
@@ -174,6 +174,7 @@ pub fn draft_to_wire(draft: &Draft) -> v1::SubmitRequest {
         words: words_to_wire(&s.words),
         reservation: s.reservation.clone(),
         deadline: s.deadline.map(|t| t.0),
+        signal: s.signal.map(signal_to_wire),
     }
 }
 
@@ -314,6 +315,7 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         words: words_from_wire(w.words)?,
         reservation: w.reservation,
         deadline: w.deadline.map(Timestamp),
+        signal: w.signal.map(signal_from_wire).transpose()?,
     };
     let spec = JobSpec {
         time_limit: w.time_limit.map(Span),
@@ -322,6 +324,24 @@ pub fn draft_from_wire(w: v1::SubmitRequest) -> Result<Draft, Malformed> {
         ..JobSpec::new(&w.name, payload)
     };
     Ok(Draft { spec, blobs: Blobs { script: w.script, environment } })
+}
+
+/// Writes a signal before the time limit.
+pub fn signal_to_wire(signal: WarningSignal) -> v1::WarningSignal {
+    v1::WarningSignal { number: signal.number, before_ms: signal.before.0, to_script: signal.to_script }
+}
+
+/// Reads one.
+///
+/// # Errors
+/// Its number or its time is out of bounds.
+pub fn signal_from_wire(wire: v1::WarningSignal) -> Result<WarningSignal, Malformed> {
+    let v1::WarningSignal { number, before_ms, to_script } = wire;
+    let signal = WarningSignal { number, before: Span(before_ms), to_script };
+    match signal.is_sound() {
+        true => Ok(signal),
+        false => bad(format!("signal {number} {before_ms} ms before the time limit is out of bounds")),
+    }
 }
 
 /// Writes how a job was asked for.
@@ -384,6 +404,7 @@ mod tests {
             Dependency::on(DependencyKind::Singleton, JobId(0)),
         ];
         spec.deadline = Some(Timestamp(5));
+        spec.signal = WarningSignal::parse("B:USR1@600").ok();
         let draft =
             Draft { spec, blobs: Blobs { script: Some(b"#!/bin/sh\n".to_vec()), environment: b"A=1\0B=\0".to_vec() } };
         assert_eq!(draft_from_wire(draft_to_wire(&draft)), Ok(draft));
@@ -415,6 +436,8 @@ mod tests {
             let wire = v1::SubmitRequest { dependencies: wrong, ..good.clone() };
             assert!(draft_from_wire(wire).unwrap_err().0.contains("too many or too few"));
         }
+        let signal = Some(v1::WarningSignal { number: 40, ..v1::WarningSignal::default() });
+        assert!(draft_from_wire(v1::SubmitRequest { signal, ..good.clone() }).unwrap_err().0.contains("signal 40"));
         let wire = v1::SubmitRequest { nice: i64::MIN, ..good.clone() };
         assert!(draft_from_wire(wire).unwrap_err().0.contains("nice"));
     }

@@ -8,6 +8,7 @@ use super::{dependency, environment, licence};
 use crate::array::ArraySpec;
 use crate::job::{JobSpec, OpenMode, Payload};
 use crate::limits;
+use crate::signal::WarningSignal;
 use crate::time::{Span, Timestamp};
 
 /// Options that say the same thing in different ways: one of them on the command line replaces all of the script's.
@@ -81,6 +82,7 @@ fn set(spec: &mut JobSpec, given: &Given, caller: &Caller<'_>) -> Result<(), Str
         JobOption::Dependency => (spec.dependencies, spec.dependency_any) = dependency::parse(&value)?,
         JobOption::Begin => spec.begin = Some(when(&value, caller)?),
         JobOption::Deadline => spec.deadline = Some(deadline(&value, caller)?),
+        JobOption::Signal => spec.signal = Some(WarningSignal::parse(&value).map_err(|e| e.to_string())?),
         JobOption::Hold => spec.hold = true,
         JobOption::Nice => spec.nice = nice(given.value.as_deref())?,
         JobOption::Requeue => spec.requeue = Some(true),

@@ -90,6 +90,7 @@ fn differing(draft: &Draft) -> Vec<String> {
     put("hold", s.hold, "yes".into());
     put("begin", s.begin.is_some(), s.begin.map(|t| t.to_iso(Span(0))).unwrap_or_default());
     put("deadline", s.deadline.is_some(), s.deadline.map(|t| t.to_iso(Span(0))).unwrap_or_default());
+    put("signal", s.signal.is_some(), s.signal.map(|signal| signal.to_string()).unwrap_or_default());
     let dependencies: Vec<String> = s.dependencies.iter().map(ToString::to_string).collect();
     put("depends", !dependencies.is_empty(), dependencies.join(if s.dependency_any { "?" } else { "," }));
     put("requeue", s.requeue.is_some(), s.requeue.unwrap_or_default().to_string());

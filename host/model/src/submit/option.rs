@@ -43,6 +43,7 @@ pub enum JobOption {
     Exclusive,
     Begin,
     Deadline,
+    Signal,
     Hold,
     Nice,
     Requeue,

@@ -53,6 +53,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def(O::Begin, Some('b'), "begin", Value("TIME"), "Not before: now+1hour, 16:30, 2026-12-01T16:30"),
     def(O::Reservation, None, "reservation", Value("NAME"), "Run in that reservation, and nowhere else"),
     def(O::Deadline, None, "deadline", Value("TIME"), "End it unstarted once it could no longer end before: now+1day, 2026-12-01T16:30"),
+    def(O::Signal, None, "signal", Value("[B:]SIG[@SECONDS]"), "Signal before the time limit, to the script's shell (B:) or to the rest of the job: B:USR1@600"),
     def(O::Hold, Some('H'), "hold", Nothing, "Keep it back until it is released"),
     def(O::Nice, None, "nice", Maybe("N"), "Lower its priority by N (100 without one)"),
     def(O::Requeue, None, "requeue", Nothing, "It may run again when its node failed or it had to give way"),
@@ -77,7 +78,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "ignore-pbs", "kill-on-invalid-dep", "mail-type", "mail-user", "mcs-label", "mem-bind",
     "mincpus", "network", "no-kill", "ntasks-per-core", "ntasks-per-socket",
     "overcommit", "oversubscribe", "parsable", "power", "prefer", "priority", "profile", "propagate", "quiet",
-    "reboot", "signal", "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec",
+    "reboot", "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec",
     "threads-per-core", "time-min", "tmp", "tres-per-task", "uid", "use-min-nodes", "verbose", "wait",
     "wait-all-nodes", "wckey",
 ];

@@ -7,7 +7,7 @@ use crate::getopt::Given;
 use crate::table::Fate;
 use crate::value::{count, mail, memory, time, when};
 use ephor_model::submit::{self, Caller, Dialect, JobOption, Place, hostlist};
-use ephor_model::{ArraySpec, Constraint, Timestamp, limits};
+use ephor_model::{ArraySpec, Constraint, Timestamp, WarningSignal, limits};
 
 /// Where an option stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,10 @@ impl<'a> Collector<'a> {
                 }
             }
             Key::Chdir => put(JobOption::Chdir, Some(value)),
+            Key::Signal => {
+                WarningSignal::parse(&value).map_err(|why| invalid().after(format!("{PROGRAM}: error: {why}")))?;
+                put(JobOption::Signal, Some(value));
+            }
             Key::Comment => put(JobOption::Comment, Some(value)),
             Key::Constraint => put(JobOption::Constraint, Some(constraint(&value)?)),
             Key::CpusPerGpu => put(JobOption::CpusPerGpu, Some(positive(&value)?.to_string())),

@@ -13,10 +13,6 @@ pub const WITHOUT: &[(&str, &str)] = &[
     ("deepl", "no amount of memory means all of a node, and cores are not given twice (--overcommit)"),
     ("exclusive-user", "nodes are shared with nobody or with anybody"),
     ("exclusive-mcs", "nodes are shared with nobody or with anybody"),
-    ("signal-name", "a job gets SIGTERM at its time limit, and no signal before"),
-    ("signal-B", "a job gets SIGTERM at its time limit, and no signal before"),
-    ("signal-num", "a job gets SIGTERM at its time limit, and no signal before"),
-    ("signal-SIG", "a job gets SIGTERM at its time limit, and no signal before"),
     ("leonardo", "nodes have cores and no sockets"),
     ("array-toobig", "arrays are bounded by their elements, not by their largest index: there is no MaxArraySize"),
 ];
