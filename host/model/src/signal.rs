@@ -79,7 +79,8 @@ impl WarningSignal {
     /// # Errors
     /// See [`BadSignal`].
     pub fn parse(text: &str) -> Result<Self, BadSignal> {
-        let (whom, rest) = text.split_once(':').map_or((None, text), |(whom, rest)| (Some(whom), rest));
+        let named = text.split_once(':').filter(|(whom, _)| !whom.contains('@'));
+        let (whom, rest) = named.map_or((None, text), |(whom, rest)| (Some(whom), rest));
         let to_script = match whom {
             None => false,
             Some(whom) if whom.eq_ignore_ascii_case("B") => true,
@@ -150,7 +151,7 @@ mod tests {
             ("34", "'34' is no signal"),
             ("USR1@", "'' is no time"),
             ("USR1@65536", "'65536' is no time"),
-            ("USR1@1:30", "is nobody"),
+            ("USR1@1:30", "'1:30' is no time"),
             ("R:USR1", "'R:' is nobody"),
         ] {
             assert!(WarningSignal::parse(text).unwrap_err().to_string().contains(part), "{text}");
