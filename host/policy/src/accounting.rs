@@ -1,13 +1,14 @@
 //! The role of accounting: what use costs, what is left, and how past use fades.
 
-use crate::bindings::accounting::PolicyPre;
+use crate::ahead::Start;
+use crate::bindings::accounting as bindings;
 use crate::bindings::accounting::ephor::accounting::usage;
 use crate::bounds;
 use crate::call::{self, Call, Plan, Size};
 use crate::check;
 use crate::fault::Failure;
 use crate::imports;
-use crate::loaded::Common;
+use crate::loaded::Code;
 use crate::priority::take_column;
 use ephor_core::Fault;
 use ephor_core::records::{Fading, Uncharged};
@@ -16,7 +17,7 @@ use ephor_model::{AccountId, JobState, ResourceId, Span, Timestamp, Uid, limits}
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
-use wasmtime::{Engine, Result as WasmResult};
+use wasmtime::{Engine, Result as WasmResult, Store};
 
 /// The one batch of a call; its content is in the store.
 pub struct BatchHandle;
@@ -25,19 +26,29 @@ pub struct BatchHandle;
 pub(crate) type BatchCall = Arc<Vec<Uncharged>>;
 
 /// A linked component of this role.
-pub(crate) type Pre = PolicyPre<Call<BatchCall>>;
+pub(crate) type Pre = bindings::PolicyPre<Call<BatchCall>>;
+
+impl Start for Pre {
+    type Own = BatchCall;
+    type Instance = bindings::Policy;
+
+    fn idle() -> BatchCall {
+        BatchCall::default()
+    }
+
+    fn start(&self, store: &mut Store<Call<BatchCall>>) -> wasmtime::Result<bindings::Policy> {
+        self.instantiate(store)
+    }
+}
 
 /// A generation of this role.
-pub struct Policy {
-    pub(crate) common: Common,
-    pub(crate) pre: Pre,
-}
+pub struct Policy(pub(crate) Code<Pre>);
 
 pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> WasmResult<Pre> {
     let mut linker = Linker::new(engine);
     imports::link(&mut linker, granted)?;
     usage::add_to_linker::<_, HasSelf<Call<BatchCall>>>(&mut linker, |call| call)?;
-    PolicyPre::new(linker.instantiate_pre(component)?)
+    bindings::PolicyPre::new(linker.instantiate_pre(component)?)
 }
 
 fn plan(ended: Arc<Vec<Uncharged>>, now: Option<Timestamp>) -> Plan<BatchCall> {
@@ -49,8 +60,7 @@ impl Accounting for Policy {
     fn charge(&self, ended: Arc<Vec<Uncharged>>) -> Result<Vec<i64>, Fault> {
         let rows = ended.len();
         let newest = ended.iter().map(|u| u.ended).max();
-        call::run(&self.common, plan(ended, newest), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, plan(ended, newest), |store, policy| {
             let guest = policy.ephor_accounting_accounting();
             let charges = guest.call_charge(store, Resource::new_borrow(0)).map_err(Failure::Call)?;
             check::length("charges", charges.len(), rows)?;
@@ -63,8 +73,7 @@ impl Accounting for Policy {
     }
 
     fn allowances(&self, now: Timestamp) -> Result<Vec<Allowance>, Fault> {
-        call::run(&self.common, plan(Arc::default(), Some(now)), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, plan(Arc::default(), Some(now)), |store, policy| {
             let guest = policy.ephor_accounting_accounting();
             let rows = guest.call_allowances(store, now.0).map_err(Failure::Call)?;
             check::at_most("allowances", rows.len(), bounds::ALLOWANCES)?;
@@ -88,8 +97,7 @@ impl Accounting for Policy {
     }
 
     fn decay(&self) -> Result<Fading, Fault> {
-        call::run(&self.common, plan(Arc::default(), None), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, plan(Arc::default(), None), |store, policy| {
             let fading = policy.ephor_accounting_accounting().call_decay(store).map_err(Failure::Call)?;
             let periods = Span::minutes(1).0..=limits::TIME_LIMIT_MS;
             if fading.period != 0 && !periods.contains(&fading.period) {

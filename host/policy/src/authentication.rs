@@ -1,6 +1,7 @@
 //! The role of authentication: who a caller is, and what that identity may do.
 
-use crate::bindings::authentication::PolicyPre;
+use crate::ahead::Start;
+use crate::bindings::authentication as bindings;
 use crate::bindings::authentication::exports::ephor::authentication::authentication as wit;
 use crate::bindings::host::ephor::types::types;
 use crate::bounds;
@@ -8,26 +9,34 @@ use crate::call::{self, Call, Plan, Size};
 use crate::check;
 use crate::fault::Failure;
 use crate::imports;
-use crate::loaded::Common;
+use crate::loaded::Code;
 use ephor_core::Fault;
 use ephor_core::roles::{Authentication, Credential, Peer, Permission, Session, Target};
 use ephor_model::{Identity, Timestamp, Uid};
-use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
+use wasmtime::{Engine, Store};
 
 /// A linked component of this role.
-pub(crate) type Pre = PolicyPre<Call<()>>;
+pub(crate) type Pre = bindings::PolicyPre<Call<()>>;
+
+impl Start for Pre {
+    type Own = ();
+    type Instance = bindings::Policy;
+
+    fn idle() {}
+
+    fn start(&self, store: &mut Store<Call<()>>) -> wasmtime::Result<bindings::Policy> {
+        self.instantiate(store)
+    }
+}
 
 /// A generation of this role.
-pub struct Policy {
-    pub(crate) common: Common,
-    pub(crate) pre: Pre,
-}
+pub struct Policy(pub(crate) Code<Pre>);
 
 pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> wasmtime::Result<Pre> {
     let mut linker = Linker::new(engine);
     imports::link(&mut linker, granted)?;
-    PolicyPre::new(linker.instantiate_pre(component)?)
+    bindings::PolicyPre::new(linker.instantiate_pre(component)?)
 }
 
 impl Policy {
@@ -48,8 +57,7 @@ impl Authentication for Policy {
             Credential::Bearer(token) => wit::Credential::Bearer(token.clone()),
         };
         let peer = wit::Peer { uid: peer.uid.0, gid: peer.gid, node: peer.node.clone() };
-        call::run(&self.common, Self::plan(now), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, Self::plan(now), |store, policy| {
             let guest = policy.ephor_authentication_authentication();
             let answer = guest.call_authenticate(store, now.0, &credential, &peer).map_err(Failure::Call)?;
             match answer {
@@ -69,8 +77,7 @@ impl Authentication for Policy {
     ) -> Result<Result<(), String>, Fault> {
         let who = identity(who);
         let target = wit::Target { owner: target.owner.map(|u| u.0), name: target.name.clone() };
-        call::run(&self.common, Self::plan(now), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, Self::plan(now), |store, policy| {
             let guest = policy.ephor_authentication_authentication();
             let answer = guest.call_authorize(store, now.0, &who, action(what), &target).map_err(Failure::Call)?;
             match answer {

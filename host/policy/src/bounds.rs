@@ -26,6 +26,12 @@ pub const TABLES: u32 = 16;
 pub const CORE_INSTANCES: u32 = 64;
 /// Calls that run at the same time. More wait: each may hold up to its limit of memory.
 pub const CALLS_AT_ONCE: u32 = 32;
+/// Instances of a generation that wait for its next calls; as many as make waking the thread for them cheap.
+pub const AHEAD: usize = 16;
+/// Instances of all generations that wait for a call or to be taken down, besides those that are called.
+pub const AHEAD_AT_ONCE: u32 = 64;
+/// Bytes of memory of all used instances that wait to be taken down.
+pub const AHEAD_BYTES: usize = 1 << 30;
 /// Bytes of each linear memory that stay resident between calls: a Rust guest's stack (1 MiB), its data and some heap.
 pub const MEMORY_KEPT: usize = 2 << 20;
 /// Bytes of each table that stay resident between calls.

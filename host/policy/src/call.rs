@@ -1,11 +1,12 @@
 //! One call of a policy: a fresh store and instance with their bounds, and what is left of them afterwards.
 
+use crate::ahead::{Start, Taken};
 use crate::bounds;
 use crate::fault::{Failure, fault_of};
 use crate::gate::Gate;
 use crate::host::{Directory, Names};
 use crate::limiter::Limiter;
-use crate::loaded::{About, Common};
+use crate::loaded::{About, Code, Common};
 use crate::stats::Cost;
 use ephor_core::{Fault, FaultKind, State};
 use ephor_model::Timestamp;
@@ -118,6 +119,11 @@ impl Base {
         Err(self.end(FaultKind::Memory, format!("it asked for {bytes} bytes at once; {limit} are its limit of memory")))
     }
 
+    /// Bytes of linear memory that the instance has.
+    pub fn memory_bytes(&self) -> usize {
+        self.limiter.memory_bytes()
+    }
+
     /// The state that names come from: the call's own, else the newest.
     pub fn state(&mut self) -> &State {
         self.state.get_or_insert_with(|| self.names.state())
@@ -136,34 +142,60 @@ pub struct Plan<R> {
     pub now: Option<Timestamp>,
 }
 
-/// Runs one call and accounts for it. The role's part comes back whatever happened.
-pub fn run<R: 'static, T>(
-    common: &Common,
-    plan: Plan<R>,
-    call: impl FnOnce(&mut Store<Call<R>>) -> Result<T, Failure>,
-) -> (R, Result<T, Fault>) {
-    let _pass = GATE.enter();
-    let began = Instant::now();
+/// A store for one call of that generation, with nothing of the call in it yet.
+pub fn store<S: Start>(common: &Common) -> Store<Call<S::Own>> {
     let limits = &common.about.limits;
-    let budget = common.about.fuel().of(plan.size.jobs, plan.size.nodes);
-    let mut store = Store::new(common.engine, Call { base: Base::new(common, plan.state), role: plan.role });
+    let mut store = Store::new(common.engine, Call { base: Base::new(common, None), role: S::idle() });
     store.limiter(|call| &mut call.base.limiter);
     store.set_hostcall_fuel(usize::try_from(limits.output_bytes).unwrap_or(usize::MAX));
     store.set_max_component_handles(bounds::HANDLES);
-    // A panic of ours or of wasmtime's must not take the controller with it: the store is dropped below, and nothing
+    store
+}
+
+/// Runs one call and accounts for it. The role's part comes back whatever happened.
+pub fn run<S: Start, T>(
+    code: &Code<S>,
+    plan: Plan<S::Own>,
+    call: impl FnOnce(&mut Store<Call<S::Own>>, &S::Instance) -> Result<T, Failure>,
+) -> (S::Own, Result<T, Fault>) {
+    let _pass = GATE.enter();
+    let began = Instant::now();
+    let common = &code.common;
+    let budget = common.about.fuel().of(plan.size.jobs, plan.size.nodes);
+    // One whose start costs more than the call may is not used: a start within the call says so.
+    let taken = code.shelf.as_ref().and_then(|shelf| shelf.take()).filter(|taken| taken.fuel < budget);
+    let (mut store, made, paid) = match taken {
+        Some(Taken { store, instance, fuel }) => (store, Some(instance), fuel),
+        None => (store::<S>(common), None, 0),
+    };
+    let ahead = made.is_some();
+    let mut role = plan.role;
+    std::mem::swap(&mut store.data_mut().role, &mut role);
+    store.data_mut().base.state = plan.state;
+    // A panic of ours or of wasmtime's must not take the controller with it: the store is not used again, and nothing
     // else was touched.
     let answer = catch_unwind(AssertUnwindSafe(|| {
-        store.set_fuel(budget).map_err(Failure::Start)?;
-        call(&mut store)
+        store.set_fuel(budget - paid).map_err(Failure::Start)?;
+        let instance = match made {
+            Some(instance) => instance,
+            None => code.linked.start(&mut store).map_err(Failure::Start)?,
+        };
+        call(&mut store, &instance)
     }));
     let fuel = budget.saturating_sub(store.get_fuel().unwrap_or(0));
-    let Call { base, role } = store.into_data();
+    let Call { base, role: own } = store.data_mut();
+    std::mem::swap(own, &mut role);
+    base.state = None;
     let answer = match answer {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(failure)) => Err(fault_of(&base, failure, budget)),
-        Err(panic) => Err(fault_of(&base, Failure::Panic(panic), budget)),
+        Ok(Err(failure)) => Err(fault_of(base, failure, budget)),
+        Err(panic) => Err(fault_of(base, Failure::Panic(panic), budget)),
     };
-    let cost = Cost { took: began.elapsed(), fuel, budget, lines_dropped: base.log.dropped };
+    let lines_dropped = base.log.dropped;
+    if let Some(shelf) = &code.shelf {
+        shelf.give_back(store);
+    }
+    let cost = Cost { took: began.elapsed(), fuel, budget, lines_dropped, ahead };
     common.stats.record(plan.now, cost, answer.as_ref().err());
     (role, answer)
 }

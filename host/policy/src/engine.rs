@@ -27,11 +27,12 @@ pub fn engine() -> Result<(&'static Engine, Allocation), String> {
 }
 
 fn make() -> Result<(Engine, Allocation), String> {
+    let instances = bounds::CALLS_AT_ONCE + bounds::AHEAD_AT_ONCE;
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(bounds::CALLS_AT_ONCE)
-        .total_core_instances(bounds::CALLS_AT_ONCE * bounds::CORE_INSTANCES)
-        .total_memories(bounds::CALLS_AT_ONCE * bounds::MEMORIES)
-        .total_tables(bounds::CALLS_AT_ONCE * bounds::TABLES)
+    pool.total_component_instances(instances)
+        .total_core_instances(instances * bounds::CORE_INSTANCES)
+        .total_memories(instances * bounds::MEMORIES)
+        .total_tables(instances * bounds::TABLES)
         .max_core_instances_per_component(bounds::CORE_INSTANCES)
         .max_memories_per_component(bounds::MEMORIES)
         .max_tables_per_component(bounds::TABLES)

@@ -1,12 +1,12 @@
 //! The policy host: from the bytes of a component to a generation that can be called.
 
+use crate::ahead::Start;
 use crate::cache::{Cache, CacheError};
 use crate::call::{self, Plan, Size};
 use crate::engine::{Allocation, engine};
 use crate::error::LoadError;
-use crate::fault::Failure;
 use crate::inspect::Surface;
-use crate::loaded::{About, Common, Loaded};
+use crate::loaded::{About, Code, Common, Loaded};
 use crate::manifest::Manifest;
 use crate::stats::Stats;
 use crate::{accounting, admission, authentication, priority, scheduling, schema};
@@ -116,6 +116,7 @@ pub struct Prepared {
     engine: &'static Engine,
     services: Services,
     linked: Linked,
+    runs_at_start: bool,
 }
 
 pub(crate) enum Linked {
@@ -163,7 +164,7 @@ impl Host {
     fn try_prepare(&self, request: &Request<'_>) -> Result<Prepared, LoadError> {
         let surface = Surface::read(request.component)?;
         let linked = surface.admit(request.role, request.grants)?;
-        let manifest = surface.manifest;
+        let Surface { manifest, runs_at_start, .. } = surface;
         let config = schema::check(&manifest, request.config)?;
         let digest = Digest(Sha256::digest(request.component).into());
         let unusable = |e: wasmtime::Error| LoadError::Unusable { name: manifest.name.clone(), why: first_line(&e) };
@@ -191,7 +192,8 @@ impl Host {
         };
         let linked = linked.map_err(unusable)?;
         let services = self.services.clone();
-        let prepared = Prepared { manifest, from_cache, about, engine: self.engine, services, linked };
+        let engine = self.engine;
+        let prepared = Prepared { manifest, from_cache, about, engine, services, linked, runs_at_start };
         prepared.try_start()?;
         Ok(prepared)
     }
@@ -240,12 +242,15 @@ impl Prepared {
         about.label = About::label(about.role, &about.name, generation);
         let common =
             Common { about: Arc::new(about), engine: self.engine, services: self.services, stats: Stats::default() };
+        let ahead = !self.runs_at_start;
         Arc::new(match self.linked {
-            Linked::Authentication(pre) => Loaded::Authentication(authentication::Policy { common, pre }),
-            Linked::Admission(pre) => Loaded::Admission(admission::Policy { common, pre }),
-            Linked::Priority(pre) => Loaded::Priority(priority::Policy { common, pre }),
-            Linked::Scheduling(pre) => Loaded::Scheduling(scheduling::Policy { common, pre }),
-            Linked::Accounting(pre) => Loaded::Accounting(accounting::Policy { common, pre }),
+            Linked::Authentication(linked) => {
+                Loaded::Authentication(authentication::Policy(Code::new(common, linked, ahead)))
+            }
+            Linked::Admission(linked) => Loaded::Admission(admission::Policy(Code::new(common, linked, ahead))),
+            Linked::Priority(linked) => Loaded::Priority(priority::Policy(Code::new(common, linked, ahead))),
+            Linked::Scheduling(linked) => Loaded::Scheduling(scheduling::Policy(Code::new(common, linked, ahead))),
+            Linked::Accounting(linked) => Loaded::Accounting(accounting::Policy(Code::new(common, linked, ahead))),
         })
     }
 
@@ -258,23 +263,19 @@ impl Prepared {
             stats: Stats::default(),
         };
         let started = match &self.linked {
-            Linked::Authentication(pre) => trial(&common, (), |store| pre.instantiate(store).map(drop)),
-            Linked::Admission(pre) => trial(&common, admission::DraftCall::empty(), |s| pre.instantiate(s).map(drop)),
-            Linked::Priority(pre) => trial(&common, Default::default(), |store| pre.instantiate(store).map(drop)),
-            Linked::Scheduling(pre) => trial(&common, scheduling::CycleCall::empty(), |s| pre.instantiate(s).map(drop)),
-            Linked::Accounting(pre) => trial(&common, Default::default(), |store| pre.instantiate(store).map(drop)),
+            Linked::Authentication(linked) => trial(common, linked),
+            Linked::Admission(linked) => trial(common, linked),
+            Linked::Priority(linked) => trial(common, linked),
+            Linked::Scheduling(linked) => trial(common, linked),
+            Linked::Accounting(linked) => trial(common, linked),
         };
         started.map_err(|why| LoadError::Start { name: self.manifest.name.clone(), why })
     }
 }
 
-fn trial<R: 'static>(
-    common: &Common,
-    role: R,
-    start: impl FnOnce(&mut wasmtime::Store<call::Call<R>>) -> wasmtime::Result<()>,
-) -> Result<(), String> {
-    let plan = Plan { role, state: None, size: Size::default(), now: None };
-    let (_, started) = call::run(common, plan, |store| start(store).map_err(Failure::Start));
+fn trial<S: Start>(common: Common, linked: &S) -> Result<(), String> {
+    let plan = Plan { role: S::idle(), state: None, size: Size::default(), now: None };
+    let (_, started) = call::run(&Code::new(common, linked.clone(), false), plan, |_, _| Ok(()));
     started.map_err(|fault| match fault.message.strip_prefix("it does not start: ") {
         Some(why) => why.to_owned(),
         None => fault.message,

@@ -23,6 +23,8 @@ pub struct Surface {
     pub imports: Vec<String>,
     /// Names of its exports, with versions.
     pub exports: Vec<String>,
+    /// Whether it runs code of its own when an instance starts, before any call.
+    pub runs_at_start: bool,
 }
 
 impl Surface {
@@ -38,11 +40,12 @@ impl Surface {
             return Err(LoadError::NotWasm);
         }
         let (mut manifest, mut imports, mut exports) = (None, Vec::new(), Vec::new());
-        let mut depth = 0_u32;
+        let (mut depth, mut runs_at_start) = (0_u32, false);
         for payload in Parser::new(0).parse_all(component) {
             match payload.map_err(damaged)? {
                 Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(LoadError::CoreModule),
                 Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::StartSection { .. } | Payload::ComponentStartSection { .. } => runs_at_start = true,
                 Payload::End(_) => depth = depth.saturating_sub(1),
                 _ if depth > 0 => {}
                 Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
@@ -68,7 +71,7 @@ impl Surface {
                 _ => {}
             }
         }
-        Ok(Self { manifest: manifest.ok_or(LoadError::NoManifest)?, imports, exports })
+        Ok(Self { manifest: manifest.ok_or(LoadError::NoManifest)?, imports, exports, runs_at_start })
     }
 
     /// Whether it may fill a slot of that role with those grants (interfaces such as `ephor:host/directory`): answers

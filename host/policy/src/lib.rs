@@ -6,6 +6,7 @@
 
 mod accounting;
 mod admission;
+mod ahead;
 mod authentication;
 mod bindings;
 pub mod bounds;

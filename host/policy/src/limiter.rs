@@ -19,6 +19,11 @@ impl Limiter {
         Self { limit, memory_left: limit, table_left: bounds::TABLE_ELEMENTS, denied: None }
     }
 
+    /// Bytes of linear memory that the instance has.
+    pub fn memory_bytes(&self) -> usize {
+        self.limit - self.memory_left
+    }
+
     /// What was refused, in words.
     pub fn denied(&self) -> Option<&str> {
         self.denied.as_deref()

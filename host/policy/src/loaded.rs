@@ -1,5 +1,6 @@
 //! A generation that is ready to be called.
 
+use crate::ahead::{Shelf, Start};
 use crate::host::Services;
 use crate::manifest::Fuel;
 use crate::stats::{Snapshot, Stats};
@@ -58,6 +59,22 @@ pub struct Common {
     pub(crate) stats: Stats,
 }
 
+/// A generation of one role: its linked component, and instances of it that were made ahead.
+pub struct Code<S: Start> {
+    pub(crate) common: Arc<Common>,
+    pub(crate) linked: S,
+    /// `None`: every call makes its own, as the component wants to run code when it starts.
+    pub(crate) shelf: Option<Arc<Shelf<S>>>,
+}
+
+impl<S: Start> Code<S> {
+    pub(crate) fn new(common: Common, linked: S, ahead: bool) -> Self {
+        let common = Arc::new(common);
+        let shelf = ahead.then(|| Shelf::new(common.clone(), linked.clone()));
+        Self { common, linked, shelf }
+    }
+}
+
 /// A generation of one role, ready to be called from any thread. Each call has an instance of its own.
 pub enum Loaded {
     /// Of authentication.
@@ -75,11 +92,11 @@ pub enum Loaded {
 impl Loaded {
     fn common(&self) -> &Common {
         match self {
-            Self::Authentication(p) => &p.common,
-            Self::Admission(p) => &p.common,
-            Self::Priority(p) => &p.common,
-            Self::Scheduling(p) => &p.common,
-            Self::Accounting(p) => &p.common,
+            Self::Authentication(p) => &p.0.common,
+            Self::Admission(p) => &p.0.common,
+            Self::Priority(p) => &p.0.common,
+            Self::Scheduling(p) => &p.0.common,
+            Self::Accounting(p) => &p.0.common,
         }
     }
 

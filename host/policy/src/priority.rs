@@ -1,18 +1,19 @@
 //! The role of priority: which job is worth how much.
 
-use crate::bindings::priority::PolicyPre;
+use crate::ahead::Start;
+use crate::bindings::priority as bindings;
 use crate::bindings::priority::ephor::priority::jobs;
 use crate::bounds;
 use crate::call::{self, Base, Call, Plan, Size};
 use crate::check;
 use crate::fault::Failure;
 use crate::imports;
-use crate::loaded::Common;
+use crate::loaded::Code;
 use ephor_core::Fault;
 use ephor_core::roles::{Factor, Priority, PriorityBatch, PriorityRow};
 use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
-use wasmtime::{Engine, Result as WasmResult};
+use wasmtime::{Engine, Result as WasmResult, Store};
 
 /// The one batch of a call; its content is in the store.
 pub struct BatchHandle;
@@ -21,19 +22,29 @@ pub struct BatchHandle;
 pub(crate) type BatchCall = Arc<PriorityBatch>;
 
 /// A linked component of this role.
-pub(crate) type Pre = PolicyPre<Call<BatchCall>>;
+pub(crate) type Pre = bindings::PolicyPre<Call<BatchCall>>;
+
+impl Start for Pre {
+    type Own = BatchCall;
+    type Instance = bindings::Policy;
+
+    fn idle() -> BatchCall {
+        BatchCall::default()
+    }
+
+    fn start(&self, store: &mut Store<Call<BatchCall>>) -> wasmtime::Result<bindings::Policy> {
+        self.instantiate(store)
+    }
+}
 
 /// A generation of this role.
-pub struct Policy {
-    pub(crate) common: Common,
-    pub(crate) pre: Pre,
-}
+pub struct Policy(pub(crate) Code<Pre>);
 
 pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> WasmResult<Pre> {
     let mut linker = Linker::new(engine);
     imports::link(&mut linker, granted)?;
     jobs::add_to_linker::<_, HasSelf<Call<BatchCall>>>(&mut linker, |call| call)?;
-    PolicyPre::new(linker.instantiate_pre(component)?)
+    bindings::PolicyPre::new(linker.instantiate_pre(component)?)
 }
 
 fn plan(batch: Arc<PriorityBatch>) -> Plan<BatchCall> {
@@ -44,8 +55,7 @@ fn plan(batch: Arc<PriorityBatch>) -> Plan<BatchCall> {
 impl Priority for Policy {
     fn prioritize(&self, batch: Arc<PriorityBatch>) -> Result<Vec<i64>, Fault> {
         let rows = batch.rows.len();
-        call::run(&self.common, plan(batch), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, plan(batch), |store, policy| {
             let guest = policy.ephor_priority_priority();
             let values = guest.call_prioritize(store, Resource::new_borrow(0)).map_err(Failure::Call)?;
             check::length("priorities", values.len(), rows)?;
@@ -55,8 +65,7 @@ impl Priority for Policy {
     }
 
     fn explain(&self, batch: Arc<PriorityBatch>, row: u32) -> Result<Vec<Factor>, Fault> {
-        call::run(&self.common, plan(batch), |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        call::run(&self.0, plan(batch), |store, policy| {
             let guest = policy.ephor_priority_priority();
             let factors = guest.call_explain(store, Resource::new_borrow(0), row).map_err(Failure::Call)?;
             check::at_most("factors", factors.len(), bounds::FACTORS)?;

@@ -21,13 +21,15 @@ pub struct PastFault {
 pub struct Snapshot {
     /// Calls, with those that failed.
     pub calls: u64,
+    /// Calls whose instance had been made ahead.
+    pub ahead: u64,
     /// Failed calls by kind, in the order in which the kinds first came.
     pub faults: Vec<(FaultKind, u64)>,
     /// Failed calls since the last good one.
     pub faults_in_a_row: u32,
     /// The newest faults, oldest first; at most [`bounds::FAULTS_KEPT`].
     pub last_faults: Vec<PastFault>,
-    /// Mean length of a call, start of the instance included, in nanoseconds.
+    /// Mean length of a call, in nanoseconds; with the start of its instance where that was not made ahead.
     pub mean_ns: u64,
     /// Longest call in nanoseconds.
     pub max_ns: u64,
@@ -48,6 +50,7 @@ pub(crate) struct Cost {
     pub fuel: u64,
     pub budget: u64,
     pub lines_dropped: u64,
+    pub ahead: bool,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +76,7 @@ impl Stats {
         inner.total_fuel += u128::from(cost.fuel);
         let s = &mut inner.snapshot;
         s.calls += 1;
+        s.ahead += u64::from(cost.ahead);
         s.max_ns = s.max_ns.max(u64::try_from(ns).unwrap_or(u64::MAX));
         s.max_fuel = s.max_fuel.max(cost.fuel);
         s.last_budget = cost.budget;

@@ -4,8 +4,9 @@ mod cluster;
 mod draft;
 mod rules;
 
+use crate::ahead::Start;
 use crate::authentication::identity;
-use crate::bindings::admission::PolicyPre;
+use crate::bindings::admission as bindings;
 use crate::bindings::admission::ephor::admission::drafts;
 use crate::bindings::admission::exports::ephor::admission::admission as wit;
 use crate::bounds;
@@ -13,13 +14,13 @@ use crate::call::{self, Call, Plan, Size};
 use crate::check;
 use crate::fault::Failure;
 use crate::imports;
-use crate::loaded::Common;
+use crate::loaded::Code;
 use ephor_core::roles::{Admission, ClusterView, Intent, Verdict};
 use ephor_core::{Fault, State};
 use ephor_model::{Blobs, Draft, Identity, JobSpec, Payload, Timestamp};
 use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
-use wasmtime::{Engine, Result as WasmResult};
+use wasmtime::{Engine, Result as WasmResult, Store};
 
 /// A job of a call: the draft, or the job as it is; their content is in the store.
 pub struct DraftHandle;
@@ -49,19 +50,29 @@ impl DraftCall {
 }
 
 /// A linked component of this role.
-pub(crate) type Pre = PolicyPre<Call<DraftCall>>;
+pub(crate) type Pre = bindings::PolicyPre<Call<DraftCall>>;
+
+impl Start for Pre {
+    type Own = DraftCall;
+    type Instance = bindings::Policy;
+
+    fn idle() -> DraftCall {
+        DraftCall::empty()
+    }
+
+    fn start(&self, store: &mut Store<Call<DraftCall>>) -> wasmtime::Result<bindings::Policy> {
+        self.instantiate(store)
+    }
+}
 
 /// A generation of this role.
-pub struct Policy {
-    pub(crate) common: Common,
-    pub(crate) pre: Pre,
-}
+pub struct Policy(pub(crate) Code<Pre>);
 
 pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> WasmResult<Pre> {
     let mut linker = Linker::new(engine);
     imports::link(&mut linker, granted)?;
     drafts::add_to_linker::<_, HasSelf<Call<DraftCall>>>(&mut linker, |call| call)?;
-    PolicyPre::new(linker.instantiate_pre(component)?)
+    bindings::PolicyPre::new(linker.instantiate_pre(component)?)
 }
 
 enum Decision {
@@ -89,8 +100,7 @@ impl Admission for Policy {
             now: Some(now),
             role: DraftCall { draft, current, cluster: cluster.clone(), read_only: !self.mutating() },
         };
-        let (role, decision) = call::run(&self.common, plan, |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        let (role, decision) = call::run(&self.0, plan, |store, policy| {
             let guest = policy.ephor_admission_admission();
             let draft = Resource::new_borrow(DRAFT);
             let verdict = guest.call_admit(&mut *store, now.0, &who, asked, draft).map_err(Failure::Call)?;
@@ -117,6 +127,6 @@ impl Admission for Policy {
     }
 
     fn mutating(&self) -> bool {
-        self.common.about.mutating
+        self.0.common.about.mutating
     }
 }

@@ -4,19 +4,20 @@ mod cycle;
 mod placing;
 mod words;
 
-use crate::bindings::scheduling::PolicyPre;
+use crate::ahead::Start;
+use crate::bindings::scheduling as bindings;
 use crate::bindings::scheduling::ephor::scheduling::cycles;
 use crate::call::{self, Call, Plan, Size};
 use crate::fault::Failure;
 use crate::imports;
-use crate::loaded::{Common, Loaded};
+use crate::loaded::{Code, Loaded};
 use ephor_core::cycle::Cycle;
 use ephor_core::roles::Scheduling;
 use ephor_core::{Fault, State};
 use ephor_model::Timestamp;
 use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
-use wasmtime::{Engine, Result as WasmResult};
+use wasmtime::{Engine, Result as WasmResult, Store};
 
 /// The one cycle of a call; its content is in the store.
 pub struct CycleHandle;
@@ -40,19 +41,29 @@ impl CycleCall {
 }
 
 /// A linked component of this role.
-pub(crate) type Pre = PolicyPre<Call<CycleCall>>;
+pub(crate) type Pre = bindings::PolicyPre<Call<CycleCall>>;
+
+impl Start for Pre {
+    type Own = CycleCall;
+    type Instance = bindings::Policy;
+
+    fn idle() -> CycleCall {
+        CycleCall::empty()
+    }
+
+    fn start(&self, store: &mut Store<Call<CycleCall>>) -> wasmtime::Result<bindings::Policy> {
+        self.instantiate(store)
+    }
+}
 
 /// A generation of this role.
-pub struct Policy {
-    pub(crate) common: Common,
-    pub(crate) pre: Pre,
-}
+pub struct Policy(pub(crate) Code<Pre>);
 
 pub(crate) fn link(engine: &Engine, component: &Component, granted: &[String]) -> WasmResult<Pre> {
     let mut linker = Linker::new(engine);
     imports::link(&mut linker, granted)?;
     cycles::add_to_linker::<_, HasSelf<Call<CycleCall>>>(&mut linker, |call| call)?;
-    PolicyPre::new(linker.instantiate_pre(component)?)
+    bindings::PolicyPre::new(linker.instantiate_pre(component)?)
 }
 
 impl Policy {
@@ -64,8 +75,7 @@ impl Policy {
             now: Some(cycle.now()),
             role: CycleCall::new(cycle),
         };
-        let (role, answer) = call::run(&self.common, plan, |store| {
-            let policy = self.pre.instantiate(&mut *store).map_err(Failure::Start)?;
+        let (role, answer) = call::run(&self.0, plan, |store, policy| {
             let guest = policy.ephor_scheduling_scheduling();
             guest.call_schedule(store, Resource::new_borrow(0)).map_err(Failure::Call)
         });
