@@ -59,8 +59,25 @@ impl Pending {
     }
 }
 
-/// What decides whether a job is worth a look: its class, and how long it may run.
-pub type Kind = (ClassId, Span);
+/// What decides whether a job is worth a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its class, as the order has it.
+    pub class: ClassId,
+    /// Whose limits bind it.
+    pub whose: Whose,
+    /// How long it may run.
+    pub limit: Span,
+}
+
+/// Stands for a [`Who`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Whose(u32);
+
+impl Whose {
+    /// Of a job that takes licences or runs in a reservation: others like it may take other ones.
+    pub const OWN: Self = Self(u32::MAX);
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -71,6 +88,8 @@ pub struct Replica {
     order: Chunks<Rank, Kind>,
     /// Those of `order` that came since the last accepted cycle.
     arrived: Chunks<Rank, Kind>,
+    /// Numbers of those whose jobs wait or waited.
+    whose: BTreeMap<Who, Whose>,
     /// How many of each class are in `order`, and in `arrived`.
     waiting: Waiting,
     /// For each class that was refused for want of capacity, why; until something comes free that could help it.
@@ -343,7 +362,7 @@ impl Replica {
     fn forget(&mut self, id: JobId) {
         if let Some(pending) = self.pending.remove(&id) {
             let (eligible, new) = (self.order.remove(&pending.rank), self.arrived.remove(&pending.rank));
-            self.waiting.remove(pending.class_in_order(), eligible.is_some(), new.is_some());
+            self.waiting.remove(&pending, eligible.is_some(), new.is_some());
             self.unranked.remove(&id);
             self.timed.remove(&(pending.eligible, id));
         }
@@ -393,9 +412,23 @@ impl Replica {
 
     /// A job may start from now on.
     fn let_in(&mut self, pending: &Pending) {
-        let kind = (pending.class_in_order(), pending.limit);
+        let next = Whose(self.whose.len() as u32);
+        self.whose.entry(pending.who).or_insert(next);
+        let kind = self.kind_of(pending);
         let (known, new) = (self.order.insert(pending.rank, kind), self.arrived.insert(pending.rank, kind));
-        self.waiting.add(kind.0, known.is_none(), new.is_none());
+        self.waiting.add(pending, known.is_none(), new.is_none());
+    }
+
+    /// The kind of a pending job.
+    pub(crate) fn kind_of(&self, pending: &Pending) -> Kind {
+        let alone = pending.licensed || pending.inside.is_some();
+        let whose = if alone { None } else { self.whose.get(&pending.who) };
+        Kind { class: pending.class_in_order(), whose: whose.copied().unwrap_or(Whose::OWN), limit: pending.limit }
+    }
+
+    /// Whether a job became eligible since the last accepted cycle.
+    pub(crate) fn has_arrived(&self, rank: &Rank) -> bool {
+        self.arrived.get(rank).is_some()
     }
 
     /// A cycle was accepted: from now on others count as having arrived.

@@ -14,7 +14,7 @@ use ephor_model::{
 use ephor_placement::Placing;
 use smallvec::smallvec;
 use std::sync::Arc;
-use support::{Conservative, TestJob, World, job};
+use support::{By, Conservative, TestJob, World, job};
 
 fn limits(text: &str) -> UseLimits {
     let mut limits = UseLimits::default();
@@ -348,4 +348,43 @@ fn nothing_is_promised_to_a_job_that_waits_for_a_limit() {
     world.finish(ids[0], 0);
     // Now it starts, since it ends before what is promised to the other.
     assert_eq!(world.cycle_by(&mut Conservative::default()), [ids[1].0]);
+}
+
+/// A long queue of one user's jobs under one limit: the first refusal speaks for all that ask for the same, and for nobody
+/// else; each job's user still hears once what stands against it.
+#[test]
+fn one_refusal_for_a_limit_speaks_for_all_that_ask_for_the_same() {
+    let mut world = World::new(1, 8);
+    qos(&mut world, Qos { name: "few".into(), per_user: limits("cpu=1000"), ..Qos::default() });
+    let mine = || of(7, with_qos("few", job()));
+    let ids: Vec<JobId> = (0..4).map(|_| world.submit(mine())).collect();
+    let told = |world: &mut World| {
+        let mut tried = Vec::new();
+        let mut policy = By(|cycle: &mut Cycle| {
+            while let [row] = cycle.next(Scope::Awake, tried.last().copied(), 1)[..] {
+                let _ = cycle.try_start(row, None, &Placing::default());
+                tried.push(row);
+            }
+        });
+        let plan = world.scheduler.cycle(&world.state, world.now, 100_000, &mut policy).unwrap();
+        let notes: Vec<(JobId, ReasonCode)> = plan.notes.iter().map(|(job, note)| (*job, note.code)).collect();
+        let reply = world.run(Command::Plan { groups: plan.groups }).unwrap();
+        let Reply::Groups(taken) = reply else { panic!("{reply:?}") };
+        world.scheduler.committed(taken);
+        world.scheduler.wake();
+        (tried.len(), notes)
+    };
+    let full = ReasonCode::QOSMaxCpuPerUserLimit;
+    assert_eq!(told(&mut world), (4, vec![(ids[1], full), (ids[2], full), (ids[3], full)]));
+    assert_eq!(told(&mut world), (1, vec![(ids[1], full)]));
+    // Another user's job starts, two cores are more than one, and who comes hears it.
+    let other = world.submit(of(8, with_qos("few", job())));
+    let wide = world.submit(of(7, with_qos("few", job().cpus(2))));
+    let came = world.submit(mine());
+    assert_eq!(told(&mut world), (4, vec![(ids[1], full), (wide, full), (came, full)]));
+    assert_eq!(world.job_state(other), JobState::Configuring);
+    world.begin(ids[0]);
+    world.finish(ids[0], 0);
+    told(&mut world);
+    assert_eq!(world.job_state(ids[1]), JobState::Configuring);
 }

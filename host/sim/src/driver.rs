@@ -400,7 +400,8 @@ impl<'a> Sim<'a> {
             self.outcome.groups_dropped += taken.iter().filter(|taken| !**taken).count() as u64;
             self.scheduler.committed(taken);
         }
-        self.notes = plan.notes;
+        // A policy says nothing new of most jobs.
+        self.notes.extend(plan.notes);
         self.end_evicted(now);
         self.begin_started(now)?;
         self.publish();
@@ -423,6 +424,7 @@ impl<'a> Sim<'a> {
             _ => None,
         });
         for key in started.collect::<Vec<_>>() {
+            self.notes.remove(&key.job);
             self.begin(now, key)?;
         }
         Ok(())

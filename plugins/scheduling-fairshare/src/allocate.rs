@@ -9,7 +9,7 @@ use crate::pass::Pass;
 /// # Errors
 /// The work of the call is used up.
 pub fn allocate<C: Cycle>(pass: &mut Pass<'_, C>) -> Result<(), Refusal> {
-    let mut waiting = pass.waiting();
+    let mut waiting = pass.waiting(true);
     while let Some((leaf, at)) = waiting.take() {
         if pass.within_quota(at)? {
             let row = pass.world.jobs[at].row;

@@ -32,6 +32,9 @@ pub struct Config {
     /// How long a job runs at least before it gives way to one of another queue.
     #[serde(deserialize_with = "seconds")]
     pub reclaim_min_runtime_s: i64,
+    /// How often others are asked to move or go where nothing happens but that jobs come and go; 0: in each cycle.
+    #[serde(deserialize_with = "at_most::<86_400, _>")]
+    pub search_every_s: i64,
     /// How long a job that gives way has to end; the host takes a day at most.
     #[serde(deserialize_with = "at_most::<86_400, _>")]
     pub grace_s: i64,
@@ -56,6 +59,7 @@ impl Default for Config {
             preemption_delay_s: 0,
             preempt_min_runtime_s: 0,
             reclaim_min_runtime_s: 0,
+            search_every_s: 0,
             grace_s: 30,
             consolidation_limit: MOVES,
             saturation_thousandths: 1_000,

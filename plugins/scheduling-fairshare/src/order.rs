@@ -152,6 +152,18 @@ impl Waiting {
         Some((leaf, job))
     }
 
+    /// The next job of a leaf.
+    pub fn next_of(&self, leaf: Place) -> Option<usize> {
+        self.jobs.get(&leaf)?.last().map(|(job, _)| *job)
+    }
+
+    /// Takes the next job of a leaf out of the order; [`Self::moved`] must follow.
+    pub fn pass_over(&mut self, leaf: Place) {
+        if let Some(jobs) = self.jobs.get_mut(&leaf) {
+            jobs.pop();
+        }
+    }
+
     /// What a leaf holds, or its next job, is another now.
     pub fn moved(&mut self, tree: &Tree, leaf: Place) {
         let mut at = leaf;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cycle, Placing, Refusal};
+use ephor_sdk::scheduling::{Cause, Cycle, Placing, Refusal};
 
 use crate::config::{Action, Config};
 use crate::order::Waiting;
 use crate::search::{Found, Goal, Room};
-use crate::tree::{Amounts, Place};
+use crate::tree::{Amounts, Headroom, Place};
 use crate::victims::Pools;
 use crate::words::Words;
 use crate::world::{End, Job, Running, World};
@@ -39,8 +39,29 @@ pub struct Pass<'a, C: Cycle> {
     gone: BTreeSet<usize>,
     /// Running jobs that were asked to go.
     asked: BTreeSet<usize>,
+    /// Rows of the jobs whose users hear anew what stands against them; `None`: all. A job of which nothing is said keeps
+    /// what was said of it before.
+    told: Option<BTreeSet<Row>>,
     /// What is to be said to the users of jobs that wait.
     notes: BTreeMap<usize, (Weight, String)>,
+}
+
+/// Jobs that ask for the same and may take from the same: what one of them does not find, the others do not either.
+type Alike = (Place, i64, i64, bool);
+
+fn alike(job: &Job) -> Alike {
+    (job.leaf, job.class, job.turn.class, job.gives_way)
+}
+
+/// The rows of those who came, where nothing else happened than that jobs came and went.
+fn who_came(causes: &[Cause]) -> Option<BTreeSet<Row>> {
+    let came = |cause: &Cause| match cause {
+        Cause::Arrived(row) => Some(Some(*row)),
+        Cause::Released | Cause::ReleasedEarly => Some(None),
+        _ => None,
+    };
+    let rows: Option<Vec<Option<Row>>> = causes.iter().map(came).collect();
+    rows.filter(|rows| !rows.is_empty()).map(|rows| rows.into_iter().flatten().collect())
 }
 
 /// Which of several things is said of a job: the last of these.
@@ -82,6 +103,7 @@ impl<'a, C: Cycle> Pass<'a, C> {
             wake_at: None,
             gone: BTreeSet::new(),
             asked: BTreeSet::new(),
+            told: who_came(&cycle.causes()),
             notes: BTreeMap::new(),
             world,
         }
@@ -93,8 +115,10 @@ impl<'a, C: Cycle> Pass<'a, C> {
     /// The work of the call is used up; what was done stands.
     pub fn run(&mut self) -> Result<(), Refusal> {
         self.report()?;
+        let searches = self.searches_now();
         let done = self.config.actions.iter().try_for_each(|action| match action {
             Action::Allocate => allocate::allocate(self),
+            _ if !searches => Ok(()),
             Action::Consolidate => consolidate::consolidate(self),
             Action::Reclaim => reclaim::reclaim(self),
             Action::Preempt => preempt::preempt(self),
@@ -104,10 +128,21 @@ impl<'a, C: Cycle> Pass<'a, C> {
                 self.cycle.note(self.world.jobs[at].row, &text)?;
             }
         }
-        if self.gone.len() < self.world.jobs.len() {
+        if self.gone.len() < self.cycle.rows("jobs")? as usize {
             self.ask_for_a_call()?;
         }
         done
+    }
+
+    /// Whether others may be asked to move or go in this cycle. Where that is only to be from time to time, it is not while
+    /// jobs just come and go; then a call is asked for at the next full period, which no other call moves.
+    fn searches_now(&mut self) -> bool {
+        let period = self.config.search_every_s * 1_000;
+        let now = period == 0 || self.told.is_none();
+        if !now && self.world.running.iter().any(|running| running.gives_way) {
+            self.ends_at((self.now.div_euclid(period) + 1) * period);
+        }
+        now
     }
 
     /// While somebody waits: when a delay or a least run time ends, and from time to time where past use counts, which moves
@@ -141,9 +176,22 @@ impl<'a, C: Cycle> Pass<'a, C> {
         Ok(())
     }
 
-    /// Waiting jobs in order.
-    pub fn waiting(&self) -> Waiting {
-        Waiting::new(&self.world.tree, self.world.by_leaf(&self.gone), self.all_shared)
+    /// Waiting jobs in order, without those that something stands against which their users know. `limits` tells whether
+    /// limits of queues count: whoever goes makes room below them.
+    pub fn waiting(&self, limits: bool) -> Waiting {
+        let tree = &self.world.tree;
+        let headroom: Vec<Headroom> = (0..tree.nodes.len()).map(|place| tree.headroom(place)).collect();
+        let wanted = |at: usize, job: &Job| {
+            let room = &headroom[job.leaf];
+            let barred =
+                limits && !room.within_limits(&job.amounts) || !job.gives_way && !room.within_quotas(&job.amounts);
+            !self.gone.contains(&at) && (!barred || self.hears(job))
+        };
+        Waiting::new(tree, self.world.by_leaf(wanted), self.all_shared)
+    }
+
+    fn hears(&self, job: &Job) -> bool {
+        self.told.as_ref().is_none_or(|told| told.contains(&job.row))
     }
 
     /// Whether a job may have room at all: one that gives way to nobody never holds more than a quota, of its queue and
@@ -153,23 +201,23 @@ impl<'a, C: Cycle> Pass<'a, C> {
     /// The host refused to hold it.
     pub fn within_quota(&mut self, at: usize) -> Result<bool, Refusal> {
         let job = &self.world.jobs[at];
-        if job.gives_way {
+        let tree = &self.world.tree;
+        if job.gives_way || tree.headroom(job.leaf).within_quotas(&job.amounts) {
             return Ok(true);
         }
-        let tree = &self.world.tree;
-        for place in tree.path(job.leaf) {
-            let node = &tree.nodes[place];
-            // The leaf that stands for a queue's own jobs has no quota of its own to keep.
-            let Some(row) = node.row else { continue };
-            let lacks = |r: &usize| job.amounts[*r] > 0 && node.fixed[*r] + job.amounts[*r] > node.queue.quota[*r];
-            if let Some(resource) = (0..tree.resources).find(lacks) {
+        if self.hears(job) {
+            let lacks = |place: Place| {
+                let node = &tree.nodes[place];
+                let lacks = |r: &usize| job.amounts[*r] > 0 && node.fixed[*r] + job.amounts[*r] > node.queue.quota[*r];
+                Some((node, node.row?, (0..tree.resources).find(lacks)?))
+            };
+            if let Some((node, row, resource)) = tree.path(job.leaf).find_map(lacks) {
                 let text = self.words.over_quota(node, row, resource, job.amounts[resource]);
                 self.cycle.hold(job.row, &text)?;
-                self.gone.insert(at);
-                return Ok(false);
             }
         }
-        Ok(true)
+        self.gone.insert(at);
+        Ok(false)
     }
 
     /// Writes down that a job has room.
@@ -204,19 +252,20 @@ impl<'a, C: Cycle> Pass<'a, C> {
         mut pools: Pools,
         look: impl Fn(&Self, &Job, &Pools, u64) -> Looked,
     ) -> Result<(), Refusal> {
+        if pools.is_empty() && !self.freed {
+            return Ok(());
+        }
         let least = self.cycle.budget().saturating_sub(self.config.work_per_action);
-        let mut waiting = self.waiting();
+        self.world.read_all(self.cycle, self.config)?;
+        let mut waiting = self.waiting(false);
         // Jobs alike find nothing either.
-        let mut vain: BTreeSet<(Place, i64, i64, bool)> = BTreeSet::new();
+        let mut vain: BTreeSet<Alike> = BTreeSet::new();
         while let Some((leaf, at)) = waiting.take() {
             if pools.is_empty() && !self.freed {
                 break;
             }
             let job = self.world.jobs[at];
-            let alike = (leaf, job.class, job.turn.class, job.gives_way);
-            let looked = if vain.contains(&alike) {
-                Looked::For(Room::Impossible)
-            } else if let Some(text) = self.too_early(&job) {
+            let looked = if let Some(text) = self.too_early(&job) {
                 Looked::Barred(text)
             } else if self.within_quota(at)? {
                 let floor = least.max(self.cycle.budget().saturating_sub(self.config.work_per_job));
@@ -228,8 +277,8 @@ impl<'a, C: Cycle> Pass<'a, C> {
                 Looked::Not => {}
                 Looked::Barred(text) => self.note(at, Weight::Barred, text),
                 Looked::For(Room::Impossible) => {
-                    vain.insert(alike);
                     self.note(at, Weight::Nobody, self.words.nobody());
+                    vain.insert(alike(&job));
                 }
                 Looked::For(Room::Ended) => {
                     self.note(at, Weight::Ended, self.words.ended());
@@ -238,6 +287,12 @@ impl<'a, C: Cycle> Pass<'a, C> {
                     }
                 }
                 Looked::For(Room::Found(found)) => self.found(at, &found, &mut pools, &mut waiting),
+            }
+            while let Some(next) = waiting.next_of(leaf).filter(|next| vain.contains(&alike(&self.world.jobs[*next]))) {
+                waiting.pass_over(leaf);
+                if self.hears(&self.world.jobs[next]) {
+                    self.note(next, Weight::Nobody, self.words.nobody());
+                }
             }
             waiting.moved(&self.world.tree, leaf);
         }

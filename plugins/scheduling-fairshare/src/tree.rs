@@ -63,6 +63,31 @@ impl Node {
     }
 }
 
+/// How much more jobs may hold, with every queue above them looked at; what a job does not ask for never stands against it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Headroom {
+    /// Before a limit is passed.
+    pub limit: Amounts,
+    /// Before a quota is, by jobs that give way to nobody.
+    pub quota: Amounts,
+}
+
+impl Headroom {
+    /// Whether no limit stands against so much.
+    pub fn within_limits(&self, asked: &Amounts) -> bool {
+        within(&self.limit, asked)
+    }
+
+    /// Whether no quota stands against so much for good.
+    pub fn within_quotas(&self, asked: &Amounts) -> bool {
+        within(&self.quota, asked)
+    }
+}
+
+fn within(room: &Amounts, asked: &Amounts) -> bool {
+    asked.iter().zip(room).all(|(asked, room)| *asked <= 0 || asked <= room)
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -120,6 +145,23 @@ impl Tree {
     /// A leaf and everything above it, without the root.
     pub fn path(&self, leaf: Place) -> impl Iterator<Item = Place> + '_ {
         std::iter::successors(Some(leaf), |at| Some(self.nodes[*at].above)).take_while(|at| *at != ROOT)
+    }
+
+    /// How much more the jobs of a leaf may hold.
+    pub fn headroom(&self, leaf: Place) -> Headroom {
+        let mut room = Headroom { limit: [i64::MAX; MOST], quota: [i64::MAX; MOST] };
+        for place in self.path(leaf) {
+            let node = &self.nodes[place];
+            for at in 0..self.resources {
+                let limit = node.queue.limit[at].map_or(i64::MAX, |limit| limit - node.allocated[at]);
+                room.limit[at] = room.limit[at].min(limit);
+                // The leaf that stands for a queue's own jobs has no quota of its own to keep.
+                if node.row.is_some() {
+                    room.quota[at] = room.quota[at].min(node.queue.quota[at] - node.fixed[at]);
+                }
+            }
+        }
+        room
     }
 
     /// The same with a change to each.

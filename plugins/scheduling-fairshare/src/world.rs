@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ephor_sdk::Row;
-use ephor_sdk::scheduling::{Cycle, Refusal};
+use ephor_sdk::scheduling::{Cycle, Refusal, Scope};
 
 use crate::config::Config;
 use crate::order::Turn;
 use crate::share::USAGE_ONE;
 use crate::tree::{Amounts, MOST, Place, Queue, Tree};
+
+/// Rows that the host hands out at once, at most.
+const WINDOW: u32 = 10_000;
 
 /// What the column `durable` of reservations says of a claim.
 const CLAIM: i64 = 2;
@@ -47,7 +50,7 @@ pub enum End {
     Stuck,
 }
 
-/// A running job.
+/// A running job. Of one that gives way to nobody its turn, its start and its nodes are not read.
 #[derive(Clone, Debug)]
 pub struct Running {
     /// Its row of `attempts`.
@@ -75,7 +78,7 @@ pub struct Running {
 pub struct World {
     /// With fair shares.
     pub tree: Tree,
-    /// By row.
+    /// Waiting jobs that were read so far: those that have room, and those that are worth a try.
     pub jobs: Vec<Job>,
     /// By row.
     pub running: Vec<Running>,
@@ -83,6 +86,8 @@ pub struct World {
     pub queue_ids: Vec<u32>,
     /// Free on nodes that take jobs, by resource.
     pub free: Amounts,
+    /// Whether `jobs` are all that wait.
+    all_read: bool,
 }
 
 impl World {
@@ -95,38 +100,84 @@ impl World {
         let (total, free) = capacity(cycle, config)?;
         let (queues, queue_ids) = queues(cycle, config, &total)?;
         let mut tree = Tree::new(&queues, config.resources.len(), total);
-        let mut running = running(cycle, config, &mut tree)?;
-        let mut jobs = jobs(cycle, config, &mut tree)?;
-        has_room(cycle, &mut jobs)?;
+        ask(cycle, config, &mut tree)?;
+        let running = running(cycle, config, &tree)?;
         let moved = moving(cycle)?;
-        for attempt in &mut running {
-            let held = attempt.end != End::Soon || moved.contains(&attempt.turn.id);
-            tree.ask(attempt.leaf, &attempt.amounts);
-            if held {
-                tree.hold(attempt.leaf, &attempt.amounts, attempt.gives_way, 1);
-            }
+        for attempt in running.iter().filter(|r| r.end != End::Soon || moved.contains(&r.turn.id)) {
+            tree.hold(attempt.leaf, &attempt.amounts, attempt.gives_way, 1);
         }
-        for job in &jobs {
-            tree.ask(job.leaf, &job.amounts);
-            if job.claimed {
-                tree.hold(job.leaf, &job.amounts, job.gives_way, 1);
-            }
+        let mut jobs = jobs(cycle, config, &tree, &rows(cycle, Scope::Placed))?;
+        for job in &mut jobs {
+            job.claimed = true;
+            tree.hold(job.leaf, &job.amounts, job.gives_way, 1);
         }
         tree.divide(&config.rules());
-        Ok(Self { tree, jobs, running, queue_ids, free })
+        let mut world = Self { tree, jobs, running, queue_ids, free, all_read: false };
+        if world.running.iter().any(|r| r.end == End::Soon) {
+            // A job that has no room may still claim what is being released.
+            world.read_all(cycle, config)?;
+        } else {
+            let awake = self::jobs(cycle, config, &world.tree, &rows(cycle, Scope::Awake))?;
+            world.jobs.extend(awake);
+        }
+        Ok(world)
     }
 
-    /// Waiting jobs that have no room yet, in the order of their queues.
-    pub fn by_leaf(&self, gone: &BTreeSet<usize>) -> BTreeMap<Place, Vec<(usize, Amounts)>> {
+    /// Reads the jobs that were not worth a try.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn read_all<C: Cycle>(&mut self, cycle: &C, config: &Config) -> Result<(), Refusal> {
+        if std::mem::replace(&mut self.all_read, true) {
+            return Ok(());
+        }
+        let known: BTreeSet<Row> = self.jobs.iter().map(|job| job.row).collect();
+        let mut others = rows(cycle, Scope::All);
+        others.retain(|row| !known.contains(row));
+        self.jobs.extend(jobs(cycle, config, &self.tree, &others)?);
+        Ok(())
+    }
+
+    /// Waiting jobs for which there may be room, in the order of their queues.
+    pub fn by_leaf(&self, wanted: impl Fn(usize, &Job) -> bool) -> BTreeMap<Place, Vec<(usize, Amounts)>> {
         let mut by_leaf: BTreeMap<Place, Vec<(usize, Amounts)>> = BTreeMap::new();
         for (at, job) in self.jobs.iter().enumerate() {
-            if !job.claimed && !gone.contains(&at) {
+            if !job.claimed && wanted(at, job) {
                 by_leaf.entry(job.leaf).or_default().push((at, job.amounts));
             }
         }
         by_leaf.values_mut().for_each(|jobs| jobs.sort_by_key(|(at, _)| self.jobs[*at].turn));
         by_leaf
     }
+}
+
+/// All jobs of that scope.
+fn rows<C: Cycle>(cycle: &C, scope: Scope) -> Vec<Row> {
+    let mut rows = cycle.next(scope, None, WINDOW);
+    let mut more = rows.len() as u32 == WINDOW;
+    while more {
+        let next = cycle.next(scope, rows.last().copied(), WINDOW);
+        more = next.len() as u32 == WINDOW;
+        rows.extend(next);
+    }
+    rows
+}
+
+/// Tells each leaf what its jobs hold and ask for: what its queue does, but for the queues below that.
+fn ask<C: Cycle>(cycle: &C, config: &Config, tree: &mut Tree) -> Result<(), Refusal> {
+    let mut own = amounts(cycle, "queues", "demand.", config, None, tree.leaf_of.len())?;
+    let all = own.clone();
+    for (row, below) in all.iter().enumerate() {
+        // The root is no row.
+        if let Some(above) = tree.nodes[row + 1].above.checked_sub(1) {
+            own[above].iter_mut().zip(below).for_each(|(own, below)| *own -= below);
+        }
+    }
+    for (row, asked) in own.iter().enumerate() {
+        let leaf = tree.leaf(row);
+        tree.ask(leaf, asked);
+    }
+    Ok(())
 }
 
 fn queues<C: Cycle>(cycle: &C, config: &Config, total: &Amounts) -> Result<(Vec<Queue>, Vec<u32>), Refusal> {
@@ -174,40 +225,55 @@ fn capacity<C: Cycle>(cycle: &C, config: &Config) -> Result<(Amounts, Amounts), 
 }
 
 /// One amount for each resource and row.
-fn amounts<C: Cycle>(cycle: &C, table: &str, config: &Config, rows: usize) -> Result<Vec<Amounts>, Refusal> {
-    let mut amounts = vec![[0; MOST]; rows];
+fn amounts<C: Cycle>(
+    cycle: &C,
+    table: &str,
+    of: &str,
+    config: &Config,
+    rows: Option<&[Row]>,
+    count: usize,
+) -> Result<Vec<Amounts>, Refusal> {
+    let mut amounts = vec![[0; MOST]; count];
     for (at, resource) in config.resources.iter().enumerate() {
-        let column = cycle.column(table, &resource.name, None)?;
+        let column = cycle.column(table, &format!("{of}{}", resource.name), rows)?;
         amounts.iter_mut().zip(column).for_each(|(all, amount)| all[at] = amount);
     }
     Ok(amounts)
 }
 
-fn running<C: Cycle>(cycle: &C, config: &Config, tree: &mut Tree) -> Result<Vec<Running>, Refusal> {
+fn running<C: Cycle>(cycle: &C, config: &Config, tree: &Tree) -> Result<Vec<Running>, Refusal> {
     let column = |name: &str| cycle.column("attempts", name, None);
-    let ids = column("job")?;
-    let (queues, classes) = (column("queue")?, classes(cycle, "attempts")?);
-    let (submitted, started) = (column("submitted")?, column("started")?);
+    let (ids, queues) = (column("job")?, column("queue")?);
     let (gives_way, since, release) = (column("preemptible")?, column("releasing-since")?, column("release")?);
-    let amounts = amounts(cycle, "attempts", config, ids.len())?;
-    let rows: Vec<Row> = (0..ids.len() as Row).collect();
-    let (ends, nodes) = cycle.ragged("attempts", "on-nodes", &rows)?;
+    let amounts = amounts(cycle, "attempts", "", config, None, ids.len())?;
+    // Of those that give way to nobody it only counts what they hold.
+    let victims: Vec<Row> = (0..).zip(&gives_way).filter(|(_, gives)| **gives == 1).map(|(row, _)| row).collect();
+    let of_victims = |name: &str| cycle.column("attempts", name, Some(&victims));
+    let classes = classes(cycle, "attempts", &victims)?;
+    let (submitted, started) = (of_victims("submitted")?, of_victims("started")?);
+    let (ends, nodes) = cycle.ragged("attempts", "on-nodes", &victims)?;
     let mut running = Vec::with_capacity(ids.len());
-    let mut first = 0;
+    let (mut next, mut first) = (0, 0);
     for (at, id) in ids.iter().enumerate() {
-        let end = ends[at] as usize;
-        let mut on: Vec<Row> = nodes[first..end].iter().filter_map(|n| Row::try_from(*n).ok()).collect();
-        on.sort_unstable();
-        first = end;
+        let mut turn = Turn { class: 0, priority: 0, submitted: 0, id: *id };
+        let (mut since_when, mut on) = (0, Vec::new());
+        if gives_way[at] == 1 {
+            let end = ends[next] as usize;
+            on = nodes[first..end].iter().filter_map(|n| Row::try_from(*n).ok()).collect();
+            on.sort_unstable();
+            turn = Turn { class: classes[next], submitted: submitted[next], ..turn };
+            since_when = started[next];
+            (next, first) = (next + 1, end);
+        }
         let Some(queue) = usize::try_from(queues[at]).ok().filter(|q| *q < tree.leaf_of.len()) else { continue };
         running.push(Running {
             row: at as Row,
             queue,
-            leaf: tree.leaf(queue),
-            turn: Turn { class: classes[at], priority: 0, submitted: submitted[at], id: *id },
+            leaf: tree.leaf_of[queue],
+            turn,
             amounts: amounts[at],
             gives_way: gives_way[at] == 1,
-            started: started[at],
+            started: since_when,
             end: match (since[at], release[at]) {
                 (..0, _) => End::Open,
                 (_, i64::MAX) => End::Stuck,
@@ -219,20 +285,20 @@ fn running<C: Cycle>(cycle: &C, config: &Config, tree: &mut Tree) -> Result<Vec<
     Ok(running)
 }
 
-fn jobs<C: Cycle>(cycle: &C, config: &Config, tree: &mut Tree) -> Result<Vec<Job>, Refusal> {
-    let column = |name: &str| cycle.column("jobs", name, None);
+fn jobs<C: Cycle>(cycle: &C, config: &Config, tree: &Tree, rows: &[Row]) -> Result<Vec<Job>, Refusal> {
+    let column = |name: &str| cycle.column("jobs", name, Some(rows));
     let ids = column("id")?;
-    let (queues, classes) = (column("queue")?, classes(cycle, "jobs")?);
+    let (queues, classes) = (column("queue")?, classes(cycle, "jobs", rows)?);
     let (priorities, submitted) = (column("priority")?, column("submitted")?);
     let (gives_way, eligible, kinds) = (column("preemptible")?, column("eligible")?, column("class")?);
-    let amounts = amounts(cycle, "jobs", config, ids.len())?;
-    let mut jobs = Vec::with_capacity(ids.len());
+    let amounts = amounts(cycle, "jobs", "", config, Some(rows), rows.len())?;
+    let mut jobs = Vec::with_capacity(rows.len());
     for (at, id) in ids.iter().enumerate() {
         let Some(queue) = usize::try_from(queues[at]).ok().filter(|q| *q < tree.leaf_of.len()) else { continue };
         jobs.push(Job {
-            row: at as Row,
+            row: rows[at],
             queue,
-            leaf: tree.leaf(queue),
+            leaf: tree.leaf_of[queue],
             turn: Turn { class: classes[at], priority: priorities[at], submitted: submitted[at], id: *id },
             amounts: amounts[at],
             gives_way: gives_way[at] == 1,
@@ -245,23 +311,11 @@ fn jobs<C: Cycle>(cycle: &C, config: &Config, tree: &mut Tree) -> Result<Vec<Job
 }
 
 /// The class of each job: that of its QOS, made more or less urgent by its own word.
-fn classes<C: Cycle>(cycle: &C, table: &str) -> Result<Vec<i64>, Refusal> {
-    let mut classes = cycle.column(table, "qos-priority", None)?;
-    let nice = cycle.column(table, "nice", None)?;
+fn classes<C: Cycle>(cycle: &C, table: &str, rows: &[Row]) -> Result<Vec<i64>, Refusal> {
+    let mut classes = cycle.column(table, "qos-priority", Some(rows))?;
+    let nice = cycle.column(table, "nice", Some(rows))?;
     classes.iter_mut().zip(nice).for_each(|(class, nice)| *class = class.saturating_sub(nice));
     Ok(classes)
-}
-
-/// Marks the jobs that have a claim, or that the host started on theirs a moment ago.
-fn has_room<C: Cycle>(cycle: &C, jobs: &mut [Job]) -> Result<(), Refusal> {
-    let rows: Vec<Row> = jobs.iter().map(|job| job.row).collect();
-    let (ends, _) = cycle.ragged("jobs", "placed", &rows)?;
-    let mut first = 0;
-    for (job, end) in jobs.iter_mut().zip(ends) {
-        job.claimed = end > first;
-        first = end;
-    }
-    Ok(())
 }
 
 /// Ids of jobs that have a claim, among them those that still end where they ran before.

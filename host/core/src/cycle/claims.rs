@@ -6,8 +6,10 @@ use super::{Cycle, CycleRefusal, Outcome, Wanted};
 use crate::eviction::Eviction;
 use crate::pools::{Draw, granted};
 use crate::records::Attempt;
+use crate::replica::Rank;
 use ephor_model::{JobId, ReasonCode, Span, Timestamp, limits};
 use ephor_placement::Placing;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What becomes of the job of an evicted attempt.
@@ -188,6 +190,19 @@ impl Cycle {
         self.own_is_over(job);
         self.note_start(&wanted, allocation);
         Ok(true)
+    }
+
+    /// The first `most` of those that have room already behind that rank, and how many were looked at.
+    pub(super) fn placed_after(&self, after: Option<Rank>, most: usize) -> (Vec<JobId>, u64) {
+        let placed = self.gone.iter().filter(|job| self.has_room(**job));
+        let ranks = placed.filter_map(|job| Some(self.replica.pending(*job)?.rank));
+        let found: BTreeSet<Rank> = ranks.filter(|rank| after.is_none_or(|after| *rank > after)).collect();
+        (found.into_iter().take(most).map(|rank| rank.3).collect(), self.gone.len() as u64)
+    }
+
+    /// Whether this cycle started a job, or it has a claim.
+    fn has_room(&self, job: JobId) -> bool {
+        self.planned_start(job).is_some() || self.promise_of(job).is_some_and(|held| held.claim)
     }
 
     /// What an attempt holds of limits and licences will be given back.

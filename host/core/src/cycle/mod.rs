@@ -12,6 +12,7 @@ mod promises;
 mod refusals;
 mod reports;
 mod rest;
+mod rows;
 mod savepoints;
 mod tables;
 mod types;
@@ -32,6 +33,7 @@ use imbl::{OrdMap, Vector};
 use plan::{Change, Planned};
 use promises::{Held, Numbered};
 use refusals::Refusals;
+use rows::{AttemptRow, JobRow};
 use savepoints::Savepoint;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,10 +58,10 @@ pub struct Cycle {
     outcomes: Vec<bool>,
     base: Mark,
     /// Jobs behind rows, in the order in which they were handed out.
-    jobs: Vec<JobId>,
+    jobs: Vec<JobRow>,
     rows: BTreeMap<JobId, u32>,
     /// Rows of `attempts` and `nodes`, from the first look on.
-    attempts: OnceCell<Vec<JobId>>,
+    attempts: OnceCell<Vec<AttemptRow>>,
     nodes: OnceCell<Vec<NodeId>>,
     /// Worked out when first asked for.
     devices: OnceCell<devices::Devices>,
@@ -235,7 +237,7 @@ impl Cycle {
             },
         };
         let only = match scope {
-            Scope::All | Scope::Awake | Scope::Arrived | Scope::Due => None,
+            Scope::All | Scope::Awake | Scope::Arrived | Scope::Due | Scope::Placed => None,
             Scope::Queue(row) => match self.queues.get(row as usize) {
                 Some(queue) => Some(*queue),
                 None => return Vec::new(),
@@ -246,14 +248,15 @@ impl Cycle {
             Scope::Due => {
                 let due = self.replica.promises.due(self.now).filter_map(|job| self.replica.pending(job));
                 let due = due.filter(|p| after.is_none_or(|after| p.rank > after));
-                let due: BTreeMap<Rank, Kind> = due.map(|p| (p.rank, (p.class, p.limit))).collect();
+                let due: BTreeMap<Rank, Kind> = due.map(|p| (p.rank, self.replica.kind_of(p))).collect();
                 self.window(due.iter(), only, false, most)
             }
+            Scope::Placed => self.placed_after(after, most),
             Scope::Arrived => self.window(self.replica.arrived_after(after), only, true, most),
             Scope::Awake => self.window(self.replica.order_after(after), only, true, most),
             Scope::All | Scope::Queue(_) => self.window(self.replica.order_after(after), only, false, most),
         };
-        self.work.0 -= looked;
+        self.work.0 = self.work.0.saturating_sub(looked);
         found.into_iter().map(|job| self.row_of(job)).collect()
     }
 
@@ -267,13 +270,17 @@ impl Cycle {
     ) -> (Vec<JobId>, u64) {
         let mut found = Vec::new();
         let mut looked = 0;
-        for (rank, (class, limit)) in ranks {
+        for (rank, kind) in ranks {
             if found.len() >= most || looked >= self.work.0 {
                 break;
             }
             looked += 1;
             // What was refused a moment ago would be again.
-            if awake && (self.replica.parked(*class).is_some() || self.refused.get(*class, *limit).is_some()) {
+            let no_room =
+                || self.replica.parked(kind.class).is_some() || self.refused.get(kind.class, kind.limit).is_some();
+            // Who came has to hear it once.
+            let barred = || self.refused.barred(*kind).is_some() && !self.replica.has_arrived(rank);
+            if awake && (no_room() || barred()) {
                 continue;
             }
             let job = rank.3;
@@ -339,7 +346,7 @@ impl Cycle {
         if let Some((array, most)) = throttle {
             self.below_throttle(array, most, 0)?;
         }
-        // Before any look at nodes, and never remembered for the class: others of it may have other pools.
+        // Before any look at nodes.
         if let Err(full) = self.pools_with_room(job) {
             return self.claim_or(&wanted, how, full);
         }
@@ -512,36 +519,6 @@ impl Cycle {
             }
             None => Err(CycleRefusal::Budget),
         }
-    }
-
-    fn row_of(&mut self, job: JobId) -> u32 {
-        *self.rows.entry(job).or_insert_with(|| {
-            self.jobs.push(job);
-            self.jobs.len() as u32 - 1
-        })
-    }
-
-    fn job(&self, row: u32) -> Result<JobId, CycleRefusal> {
-        let unknown = || CycleRefusal::Other(format!("row {row} of table jobs was not handed out"));
-        self.jobs.get(row as usize).copied().ok_or_else(unknown)
-    }
-
-    /// The node behind a row of `nodes`.
-    pub fn node_id(&self, row: u32) -> Option<NodeId> {
-        self.node_rows().get(row as usize).copied()
-    }
-
-    /// The row of a node in `nodes`.
-    pub fn node_row(&self, node: NodeId) -> Option<u32> {
-        self.node_rows().binary_search(&node).ok().map(|i| i as u32)
-    }
-
-    pub(super) fn node_rows(&self) -> &[NodeId] {
-        self.nodes.get_or_init(|| self.state.nodes.keys().copied().collect())
-    }
-
-    fn attempt_rows(&self) -> &[JobId] {
-        self.attempts.get_or_init(|| self.state.attempts.keys().copied().collect())
     }
 }
 

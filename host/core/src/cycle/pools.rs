@@ -1,5 +1,6 @@
 //! Limits and licences inside a cycle: checked before placement, drawn with the start, told to those that wait.
 
+use super::refusals::Barred;
 use super::{Cycle, CycleRefusal};
 use crate::pools::{Draw, Scope};
 use ephor_model::{Allocation, JobId, Span};
@@ -8,15 +9,24 @@ use std::sync::Arc;
 impl Cycle {
     /// Whether each pool that a job draws on has what it asks for.
     pub(super) fn pools_with_room(&mut self, id: JobId) -> Result<(), CycleRefusal> {
+        if let Some(barred) = self.barred(id) {
+            return Err(CycleRefusal::Pool(barred.pool));
+        }
         let rows = self.pools_of(id);
         if rows.is_empty() {
             return Ok(());
         }
         let Some((entry, _)) = self.state.element(id) else { return Ok(()) };
-        match self.book.lacking(&rows, &Draw::asked(&entry.job)) {
-            Some(row) => Err(CycleRefusal::Pool(row)),
-            None => Ok(()),
+        let Some(pool) = self.book.lacking(&rows, &Draw::asked(&entry.job)) else { return Ok(()) };
+        if let Some(pending) = self.replica.pending(id) {
+            self.refused.bar(self.replica.kind_of(pending), id, pool);
         }
+        Err(CycleRefusal::Pool(pool))
+    }
+
+    /// What is known to stand against a job from one that asks for the same under the same limits.
+    fn barred(&self, id: JobId) -> Option<Barred> {
+        self.refused.barred(self.replica.kind_of(self.replica.pending(id)?))
     }
 
     /// Draws what a placed job holds in fact, which may be more than what it asked for at least. Where that is too much
@@ -41,6 +51,11 @@ impl Cycle {
     }
 
     pub(super) fn explain_pool(&mut self, id: JobId, row: u32) {
+        // A queue that waits for a limit is long, and all but the first and those who came have heard it.
+        let came = self.replica.pending(id).is_none_or(|pending| self.replica.has_arrived(&pending.rank));
+        if !came && self.barred(id).is_some_and(|barred| barred.job != id) {
+            return;
+        }
         let Some((entry, _)) = self.state.element(id) else { return };
         let Some(pool) = self.book.pools().get(row as usize) else { return };
         // Why there is no room in a reservation was said when it was tried.

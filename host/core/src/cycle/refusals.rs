@@ -1,13 +1,17 @@
 //! What a cycle remembers of classes that it refused, so that a long queue of few kinds of jobs costs little.
 
-use ephor_model::Span;
+use crate::replica::{Kind, Whose};
+use ephor_model::{JobId, Span};
 use ephor_placement::ClassId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// For each class the shortest limit at which it was refused since capacity last grew: longer ones need no look.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
     by_class: Vec<Option<Refused>>,
+    /// What limits stood against, by whose they are.
+    by_limits: BTreeMap<(Whose, ClassId), Barred>,
     /// Refusals of an earlier era do not count.
     era: u32,
 }
@@ -19,7 +23,32 @@ struct Refused {
     why: Arc<str>,
 }
 
+/// Limits stood against jobs that ask for the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barred {
+    era: u32,
+    limit: Span,
+    /// The first that was refused.
+    pub job: JobId,
+    /// Row of the pool.
+    pub pool: u32,
+}
+
 impl Refusals {
+    /// What stands against a job of that kind, where that is known. Longer ones ask for no less.
+    pub fn barred(&self, kind: Kind) -> Option<Barred> {
+        let barred = self.by_limits.get(&(kind.whose, kind.class))?;
+        (barred.era == self.era && kind.limit >= barred.limit).then_some(*barred)
+    }
+
+    /// A limit stood against a job.
+    pub fn bar(&mut self, kind: Kind, job: JobId, pool: u32) {
+        if kind.whose != Whose::OWN && self.barred(kind).is_none() {
+            let Kind { class, whose, limit } = kind;
+            self.by_limits.insert((whose, class), Barred { era: self.era, limit, job, pool });
+        }
+    }
+
     /// Why a class is refused at that limit, where that is known.
     pub fn get(&self, class: ClassId, limit: Span) -> Option<&Arc<str>> {
         let refused = self.by_class.get(class.0 as usize)?.as_ref()?;

@@ -2,7 +2,7 @@
 
 use super::devices::DEVICES;
 use super::{Cycle, CycleRefusal};
-use crate::records::Job;
+use crate::records::{Job, JobEntry};
 use ephor_model::{Amounts, JobId, QueueId, ResourceId};
 
 const JOBS: &[&str] = &[
@@ -160,9 +160,7 @@ impl Cycle {
     fn job_column(&self, name: &str, rows: &[u32]) -> Result<Vec<i64>, CycleRefusal> {
         rows.iter()
             .map(|row| {
-                let id = self.job(*row)?;
-                let gone = || CycleRefusal::Other(format!("the job of row {row} is gone"));
-                let (entry, element) = self.state.element(id).ok_or_else(gone)?;
+                let (id, entry, element) = self.job_entry(*row)?;
                 let (job, request) = (&entry.job, &entry.job.spec.request);
                 let total = || request.total();
                 Ok(match name {
@@ -190,17 +188,8 @@ impl Cycle {
             .collect()
     }
 
-    pub(super) fn attempt(&self, row: u32) -> Result<&crate::records::Attempt, CycleRefusal> {
-        let unknown = || CycleRefusal::Other(format!("table attempts has no row {row}"));
-        let job = self.attempt_rows().get(row as usize).ok_or_else(unknown)?;
-        self.state.attempts.get(job).map(AsRef::as_ref).ok_or_else(unknown)
-    }
-
     fn attempt_cell(&self, name: &str, row: u32) -> Result<i64, CycleRefusal> {
-        let attempt = self.attempt(row)?;
-        let gone = || CycleRefusal::Other(format!("the job of attempt {row} is gone"));
-        let (entry, _) = self.state.element(attempt.key.job).ok_or_else(gone)?;
-        let job = &entry.job;
+        let (attempt, JobEntry { job, .. }) = self.attempt_entry(row)?;
         let held = || attempt.allocation.total();
         Ok(match name {
             "job" => attempt.key.job.0 as i64,
@@ -289,10 +278,7 @@ impl Cycle {
             let (entry, _) = self.state.element(attempt.key.job)?;
             Some((entry.job.queue, attempt.allocation.total()))
         });
-        let waits = self.replica.order_after(None).filter(|_| demand).filter_map(|(rank, _)| {
-            let (entry, _) = self.state.element(rank.3)?;
-            Some((entry.job.queue, entry.job.spec.request.total()))
-        });
+        let waits = self.replica.asked_for().filter(|_| demand);
         self.up_the_tree(held.chain(waits))
     }
 

@@ -66,6 +66,8 @@ pub enum Scope {
     Arrived,
     /// Those whose promised time has come.
     Due,
+    /// Those that have room already: this cycle started them, or they have a claim.
+    Placed,
 }
 
 /// How long a reservation lives.

@@ -1,6 +1,7 @@
 //! How many jobs of each class could start if there were room, and whether any of them has some.
 
-use super::{Rank, Replica};
+use super::{Pending, Rank, Replica};
+use ephor_model::{Amounts, QueueId};
 use ephor_placement::{ClassId, Work};
 use std::collections::BTreeMap;
 
@@ -10,27 +11,30 @@ pub(super) struct Waiting {
     eligible: BTreeMap<ClassId, u32>,
     /// Those that came since the last accepted cycle.
     arrived: BTreeMap<ClassId, u32>,
+    /// The eligible ones by their queue and by what they ask for.
+    asking: BTreeMap<(QueueId, ClassId), u32>,
 }
 
 impl Waiting {
-    pub fn add(&mut self, class: ClassId, eligible: bool, arrived: bool) {
-        for counts in
-            [eligible.then_some(&mut self.eligible), arrived.then_some(&mut self.arrived)].into_iter().flatten()
-        {
-            *counts.entry(class).or_default() += 1;
+    pub fn add(&mut self, pending: &Pending, eligible: bool, arrived: bool) {
+        let class = pending.class_in_order();
+        if eligible {
+            *self.eligible.entry(class).or_default() += 1;
+            *self.asking.entry((pending.queue, pending.class)).or_default() += 1;
+        }
+        if arrived {
+            *self.arrived.entry(class).or_default() += 1;
         }
     }
 
-    pub fn remove(&mut self, class: ClassId, eligible: bool, arrived: bool) {
-        for counts in
-            [eligible.then_some(&mut self.eligible), arrived.then_some(&mut self.arrived)].into_iter().flatten()
-        {
-            if let Some(count) = counts.get_mut(&class) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(&class);
-                }
-            }
+    pub fn remove(&mut self, pending: &Pending, eligible: bool, arrived: bool) {
+        let class = pending.class_in_order();
+        if eligible {
+            one_less(&mut self.eligible, class);
+            one_less(&mut self.asking, (pending.queue, pending.class));
+        }
+        if arrived {
+            one_less(&mut self.arrived, class);
         }
     }
 
@@ -40,7 +44,23 @@ impl Waiting {
     }
 }
 
+fn one_less<K: Ord>(counts: &mut BTreeMap<K, u32>, of: K) {
+    if let Some(count) = counts.get_mut(&of) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&of);
+        }
+    }
+}
+
 impl Replica {
+    /// What jobs that could start ask for, in parts that each belong to one queue.
+    pub(crate) fn asked_for(&self) -> impl Iterator<Item = (QueueId, Amounts)> {
+        self.waiting.asking.iter().filter_map(|((queue, class), count)| {
+            Some((*queue, self.cluster.need(*class)?.request.total().scaled(i64::from(*count))))
+        })
+    }
+
     /// Parks the classes of jobs that came and that what runs leaves no room for, as a try would.
     pub(crate) fn park_arrivals(&mut self, work: &mut Work) {
         let awake: Vec<ClassId> =

@@ -52,6 +52,7 @@ pub fn scope(scope: wit::Scope) -> Scope {
         wit::Scope::Awake => Scope::Awake,
         wit::Scope::Arrived => Scope::Arrived,
         wit::Scope::Due => Scope::Due,
+        wit::Scope::Placed => Scope::Placed,
     }
 }
 

@@ -114,3 +114,18 @@ fn who_has_waited_long_enough_takes_back_what_is_its_own_though_nothing_happens(
     assert_eq!(outcome.starts.last(), Some(&Some(Timestamp((100 + 600 + 30) * 1_000))));
     assert_eq!(outcome.evictions, 5);
 }
+
+#[test]
+fn searches_from_time_to_time_are_put_off_by_nobody_who_comes() {
+    let settings = ["search_every_s=300", "grace_s=30", r#"resources=["cpu"]"#];
+    let Some(mut policies) = policies(&settings) else { return };
+    let mut rows: Vec<Row> = (0..CORES).map(|_| ("busy", 0, DAY, 1)).collect();
+    rows.push(("idle", 301, HOUR, 5));
+    // Somebody comes every ten seconds and waits.
+    rows.extend((0..60).map(|n| ("busy", 310 + n * 10, HOUR, 1)));
+    let mut recorder = Recorder::default();
+    let outcome = driver::run(&in_queues(&rows), &cluster(5), &mut policies, &mut recorder).unwrap();
+    assert_eq!(recorder.auditor.findings(), &[] as &[String]);
+    // At the next full period it takes back what is its own.
+    assert_eq!(outcome.starts[usize::try_from(CORES).unwrap()], Some(Timestamp((600 + 30) * 1_000)));
+}

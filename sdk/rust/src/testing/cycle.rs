@@ -424,6 +424,7 @@ impl Cycle for FakeCycle {
                 Scope::Due => state.promise(*row).is_some_and(|start| start <= self.now),
                 Scope::Arrived => state.promise(*row).is_none(),
                 Scope::All | Scope::Awake | Scope::Queue(_) => true,
+                Scope::Placed => false,
             })
             .take(n as usize)
             .collect()

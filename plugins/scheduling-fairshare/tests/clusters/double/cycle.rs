@@ -172,6 +172,7 @@ impl<'a> Fake<'a> {
                     "weight" => queue.weight,
                     "quota.gpu" => queue.quota,
                     "limit.gpu" => queue.limit.unwrap_or(-1),
+                    "demand.gpu" => self.cluster.asks(row),
                     _ => return None,
                 })
             }
@@ -281,8 +282,18 @@ impl Cycle for Fake<'_> {
         }
         Ok((ends, values))
     }
-    fn next(&self, _: Scope, _: Option<Row>, _: u32) -> Vec<Row> {
-        Vec::new()
+    fn next(&self, scope: Scope, after: Option<Row>, n: u32) -> Vec<Row> {
+        let state = self.state.borrow();
+        let first = after.map_or(0, |row| row + 1);
+        let waits = |row: &Row| {
+            let job = self.waiting[*row as usize];
+            !state.placed.contains_key(&job) && !state.held.contains(&job)
+        };
+        match scope {
+            // Nothing is kept from one of its cycles to the next.
+            Scope::Placed => Vec::new(),
+            _ => (first..self.waiting.len() as Row).filter(waits).take(n as usize).collect(),
+        }
     }
     fn try_start(&self, row: Row, _: Option<Part>, how: &How) -> Result<Outcome, Refusal> {
         let job = self.job(row)?;

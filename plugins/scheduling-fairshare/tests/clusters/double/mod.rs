@@ -117,17 +117,17 @@ impl Cluster {
 
     /// What the jobs of a queue and those below hold.
     pub fn holds(&self, queue: usize) -> i64 {
-        let under = |mut at: usize| loop {
-            match at {
-                at if at == queue => return true,
-                _ => match self.queues[at].parent {
-                    Some(parent) => at = parent,
-                    None => return false,
-                },
-            }
-        };
-        let running = self.jobs.iter().filter(|job| job.held.is_some() && under(job.queue));
-        running.map(|job| job.pods as i64 * job.each).sum()
+        self.sum_below(queue, |job| job.held.is_some())
+    }
+
+    /// What they hold and wait for.
+    pub fn asks(&self, queue: usize) -> i64 {
+        self.sum_below(queue, |_| true)
+    }
+
+    fn sum_below(&self, queue: usize, counts: impl Fn(&Job) -> bool) -> i64 {
+        let under = |at: usize| std::iter::successors(Some(at), |at| self.queues[*at].parent).any(|at| at == queue);
+        self.jobs.iter().filter(|job| counts(job) && under(job.queue)).map(|job| job.pods as i64 * job.each).sum()
     }
 
     /// Jobs that run, by number.

@@ -143,6 +143,7 @@ impl Cycle for Bridge {
             Scope::Queue(row) => core::Scope::Queue(row),
             Scope::Awake => core::Scope::Awake,
             Scope::Due => core::Scope::Due,
+            Scope::Placed => core::Scope::Placed,
             Scope::Arrived => core::Scope::Arrived,
         };
         self.0.borrow_mut().next(scope, after, n)
