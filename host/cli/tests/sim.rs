@@ -96,6 +96,50 @@ fn runs_are_compared_in_one_table() {
 }
 
 #[test]
+fn runs_on_different_clusters_show_what_each_queue_got() {
+    let folder = tempfile::tempdir().unwrap();
+    if no_policies(folder.path()) {
+        return;
+    }
+    // Two queues of two GPUs each: the first one asks for all four and keeps them for an hour, then the second wants its own.
+    let log = "timestamp,duration,num_gpus,cluster\n2017-10-09 00:00:00,3600,1,a\n2017-10-09 00:00:01,3600,1,a\n\
+               2017-10-09 00:00:02,3600,1,a\n2017-10-09 00:00:03,3600,1,a\n2017-10-09 00:10:00,600,2,b\n";
+    let cluster = |limit: &str| {
+        let queue = |name: &str| format!("[[queue]]\nname = \"{name}\"\nquota = {{ gpu = 2 }}\n{limit}");
+        format!("[[nodes]]\nname = \"n[1-2]\"\ncpu = 8\ngpus = 2\n{}{}", queue("a"), queue("b"))
+    };
+    for (file, text) in
+        [("log.csv", log.to_owned()), ("shared.toml", cluster("")), ("strict.toml", cluster("limit = { gpu = 2 }\n"))]
+    {
+        std::fs::write(folder.path().join(file), text).unwrap();
+    }
+    let runs = ["fifo", "backfill,cluster=strict.toml", "fairshare,requeue=yes,grace_s=0"];
+    let runs: Vec<&str> = runs.iter().flat_map(|run| ["--run", *run]).collect();
+    let common = ["compare", "--trace", "log.csv", "--cluster", "shared.toml", "--html", "page.html", "--json"];
+    let ran = sim(folder.path(), &[&common[..], &runs].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let figures = |run: usize| {
+        let report = &report["runs"][run]["report"];
+        let b = report["queues"].as_array().unwrap().iter().find(|q| q["queue"] == "b").unwrap();
+        (
+            report["evictions"].as_u64().unwrap(),
+            b["mean_wait_s"].as_f64().unwrap(),
+            report["promises_kept"].as_f64().unwrap(),
+        )
+    };
+    // Under fifo it waits until two of the four have ended; its own part is there at once where nobody else may have it, and
+    // where others give way.
+    assert_eq!((figures(0).0, figures(0).1), (0, 3001.0));
+    assert_eq!((figures(1).0, figures(1).1), (0, 0.0));
+    assert_eq!((figures(2).0, figures(2).1), (2, 0.0));
+    assert!(figures(0).2 < 0.6 && figures(1).2 > 0.999 && figures(2).2 > 0.999, "{report}");
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("<h1>Runs of log.csv compared</h1>") && page.contains("Promised and missed"));
+    assert!(page.contains("Mean wait by queue") && !page.contains("NaN"));
+}
+
+#[test]
 fn a_page_needs_nothing_from_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("log.swf"), LOG).unwrap();

@@ -1,12 +1,14 @@
 //! Several policies or settings on one trace, side by side; with shaken times, so that noise wins nothing.
 
 use crate::driver::Observer;
+use crate::queues::Missed;
 use crate::report::Report;
 use crate::settings::BadSetting;
-use crate::simulate::{Choice, Input, SimulateError};
+use crate::simulate::{Choice, Finished, Input, Options, SimulateError};
 use crate::workload::Estimates;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Most shaken copies of a trace.
 pub const SHAKES: u32 = 1000;
@@ -20,6 +22,8 @@ pub struct Run {
     pub text: String,
     /// What it means.
     pub choice: Choice,
+    /// The cluster is that of this file; `None`: as the other options say.
+    pub cluster: Option<PathBuf>,
 }
 
 /// A text that is no run.
@@ -31,6 +35,9 @@ pub enum BadRun {
     /// Its estimates.
     #[error("in the run '{0}': '{1}' are no estimates; take max, kill or exact")]
     Estimates(String, String),
+    /// Whether its jobs may be requeued.
+    #[error("in the run '{0}': requeue is '{1}'; it is yes or no")]
+    Requeue(String, String),
     /// It names no policy.
     #[error(
         "the run '{0}' names no scheduling policy; write NAME or NAME,KEY=VALUE, such as backfill,reservations=all"
@@ -39,8 +46,8 @@ pub enum BadRun {
 }
 
 impl Run {
-    /// Reads `NAME[,KEY=VALUE]...`: a scheduling policy and settings. `priority` and `estimates` are not settings but
-    /// the priority policy and the estimates of the run. What a run does not say is as in `common`.
+    /// Reads `NAME[,KEY=VALUE]...`: a scheduling policy and settings. `priority`, `accounting`, `estimates`, `requeue` and
+    /// `cluster` are not settings but choose those of the run. What a run does not say is as in `common`.
     ///
     /// # Errors
     /// See [`BadRun`].
@@ -51,6 +58,7 @@ impl Run {
             return Err(BadRun::Policy(text.to_owned()));
         }
         let mut choice = Choice { scheduling: scheduling.to_owned(), ..common.clone() };
+        let mut cluster = None;
         for part in parts {
             match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
                 Some(("priority", name)) => choice.priority = Some(name.to_owned()),
@@ -60,10 +68,18 @@ impl Run {
                     let bad = || BadRun::Estimates(text.to_owned(), name.to_owned());
                     choice.estimates = known.ok_or_else(bad)?.0;
                 }
+                Some(("requeue", value)) => {
+                    choice.requeue = match value {
+                        "yes" => true,
+                        "no" => false,
+                        _ => return Err(BadRun::Requeue(text.to_owned(), value.to_owned())),
+                    };
+                }
+                Some(("cluster", path)) => cluster = Some(PathBuf::from(path)),
                 _ => choice.settings.set(part).map_err(|why| BadRun::Setting(text.to_owned(), why))?,
             }
         }
-        Ok(Self { text: text.to_owned(), choice })
+        Ok(Self { text: text.to_owned(), choice, cluster })
     }
 }
 
@@ -111,6 +127,9 @@ pub struct Line {
     /// On how many shaken copies it alone had the shortest mean wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_in: Option<u32>,
+    /// What queues missed of what they are promised, over time.
+    #[serde(skip)]
+    pub missed: Vec<Missed>,
 }
 
 /// The comparison.
@@ -140,13 +159,13 @@ const SPREAD: [Measure; 7] = [
     ("loss_of_capacity", |r| r.loss_of_capacity),
 ];
 
-/// Runs all of them; each sees the same shaken copies. `next` is told before each simulation: the run, and how many of
-/// all simulations are over.
+/// Runs all of them; each sees the same trace and the same shaken copies. `next` is told before each simulation: the run,
+/// and how many of all simulations are over.
 ///
 /// # Errors
 /// See [`SimulateError`].
 pub fn compare(
-    input: &Input,
+    options: &Options,
     runs: &[Run],
     shaken: Shaken,
     observer: &mut dyn Observer,
@@ -156,16 +175,19 @@ pub fn compare(
         let text = format!("at most {RUNS} runs can be compared, and a trace be shaken at most {SHAKES} times");
         return Err(SimulateError::Options(text));
     }
-    if shaken.copies > 0 && !input.has_times() {
+    if shaken.copies > 0 && options.fill.is_some() {
         let text = "a cluster that is filled has no times to be shaken; leave --shake or --fill out";
         return Err(SimulateError::Options(text.into()));
     }
+    // Everything is read before anything runs: a mistake in the last run shows at once.
+    let inputs = inputs(options, runs)?;
     let mut lines = Vec::new();
     let mut waits: Vec<Vec<f64>> = Vec::new();
     let mut done = 0;
     for run in runs {
+        let input = &inputs[&run.cluster];
         next(&run.text, done);
-        let report = input.run(&run.choice, None, observer)?.report;
+        let Finished { report, missed, .. } = input.run(&run.choice, None, observer)?;
         done += 1;
         let mut copies = Vec::new();
         for copy in 0..u64::from(shaken.copies) {
@@ -179,14 +201,30 @@ pub fn compare(
             false => SPREAD.iter().map(|(name, of)| (*name, figure(*of))).collect(),
         };
         waits.push(copies.iter().map(|report| report.mean_wait_s).collect());
-        lines.push(Line { run: run.text.clone(), report, spread, best_in: None });
+        lines.push(Line { run: run.text.clone(), report, spread, best_in: None, missed });
     }
     if shaken.copies > 0 {
         let best = best_in(&waits);
         lines.iter_mut().zip(best).for_each(|(line, count)| line.best_in = Some(count));
     }
-    let trace = lines.first().map_or_else(String::new, |line| line.report.trace.clone());
+    let trace = options.trace.display().to_string();
     Ok(Comparison { trace, shakes: shaken.copies, seed: shaken.seed, runs: lines })
+}
+
+/// The trace on each of the clusters.
+fn inputs(options: &Options, runs: &[Run]) -> Result<BTreeMap<Option<PathBuf>, Input>, SimulateError> {
+    let mut inputs = BTreeMap::new();
+    for run in runs {
+        if inputs.contains_key(&run.cluster) {
+            continue;
+        }
+        let on = match &run.cluster {
+            None => options.clone(),
+            some => Options { cluster: some.clone(), processors: None, nodes: None, ..options.clone() },
+        };
+        inputs.insert(run.cluster.clone(), Input::read(&on)?);
+    }
+    Ok(inputs)
 }
 
 /// On how many copies each run alone has the smallest value; `waits[run][copy]`.
@@ -218,11 +256,14 @@ mod tests {
         assert_eq!(run.choice.estimates, Estimates::Kill);
         assert_eq!(run.choice.settings.json(Role::Scheduling), r#"{"reservations":"all"}"#);
         assert_eq!(run.choice.settings.json(Role::Priority), r#"{"age_weight":3}"#);
+        let run = Run::parse("fairshare,cluster=a/strict.toml,requeue=yes", &Choice::default()).unwrap();
+        assert_eq!((run.cluster, run.choice.requeue), (Some("a/strict.toml".into()), true));
         for (text, part) in [
             ("", "names no scheduling policy"),
             ("reservations=all", "names no scheduling policy"),
             ("fifo,x", "'x' is no setting"),
             ("fifo,estimates=none", "'none' are no estimates"),
+            ("fifo,requeue=maybe", "it is yes or no"),
         ] {
             let error = Run::parse(text, &Choice::default()).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod openb;
 pub mod philly;
 pub mod policies;
+pub mod queues;
 pub mod read;
 pub mod report;
 pub mod scenarios;

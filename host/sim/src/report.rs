@@ -3,6 +3,7 @@
 use crate::driver::Outcome;
 use crate::fill::FillReport;
 use crate::metrics::{self, Metrics, Ran};
+use crate::queues::{self, QueueReport};
 use crate::workload::{Unit, Workload};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -68,6 +69,12 @@ pub struct Report {
     pub groups_dropped: u64,
     /// Attempts that had to give way.
     pub evictions: u64,
+    /// Of all that queues were promised and asked for the part that they held; `None`: nothing was promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promises_kept: Option<f64>,
+    /// How each queue fared, by name; empty where there is one alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueReport>,
     /// How long cycles took.
     pub decision_ms: Decisions,
     /// How full a cluster became that was filled.
@@ -123,6 +130,8 @@ pub struct Heading {
     pub milli_gpus: i64,
     /// Of the free GPUs the part on nodes that were partly taken.
     pub gpu_fragmentation: Option<f64>,
+    /// How each queue fared.
+    pub queues: Vec<QueueReport>,
     /// How full the cluster became.
     pub fill: Option<FillReport>,
     /// Seconds of preparation.
@@ -169,6 +178,8 @@ impl Report {
             cycles_out_of_budget: outcome.out_of_budget,
             groups_dropped: outcome.groups_dropped,
             evictions: outcome.evictions,
+            promises_kept: queues::kept(&heading.queues),
+            queues: if heading.queues.len() > 1 { heading.queues } else { Vec::new() },
             decision_ms: Decisions::of(&outcome.decisions),
             fill: heading.fill,
             prepare_s: heading.prepare_s,
@@ -232,6 +243,7 @@ impl Report {
             ("Utilisation", utilisation),
             ("Loss of capacity", percent(self.loss_of_capacity)),
             ("Free GPUs on broken nodes", self.gpu_fragmentation.map(percent).unwrap_or_default()),
+            ("Promised to queues and kept", self.promises_kept.map(percent).unwrap_or_default()),
         ]
     }
 }

@@ -7,6 +7,7 @@ use crate::gpus::GpuBooks;
 use crate::limits::PROCESSORS;
 use crate::line::BadLine;
 use crate::policies::{Policies, PolicyError};
+use crate::queues::{Missed, QueueBooks};
 use crate::read::{self, ReadError};
 use crate::report::{Heading, Report};
 use crate::settings::Settings;
@@ -45,6 +46,8 @@ pub struct Choice {
     pub accounting: Option<String>,
     /// What is taken for estimates.
     pub estimates: Estimates,
+    /// Whether all jobs may be requeued, and so be made to give way; else those only of which the trace says so.
+    pub requeue: bool,
     /// Settings of the policies.
     pub settings: Settings,
 }
@@ -56,6 +59,7 @@ impl Default for Choice {
             priority: None,
             accounting: None,
             estimates: Estimates::Max,
+            requeue: false,
             settings: Settings::default(),
         }
     }
@@ -123,6 +127,8 @@ pub struct Finished {
     pub outcome: Outcome,
     /// Free GPUs over time.
     pub gpus: GpuBooks,
+    /// What queues missed of what they are promised, over time.
+    pub missed: Vec<Missed>,
 }
 
 /// Simulates.
@@ -163,11 +169,6 @@ impl Input {
         &self.cluster
     }
 
-    /// Whether times can be shaken: there are none where a cluster is filled.
-    pub fn has_times(&self) -> bool {
-        self.fill.is_none()
-    }
-
     /// Simulates under that choice; `shake`: with times a little changed, each seed in its own way.
     ///
     /// # Errors
@@ -189,13 +190,14 @@ impl Input {
         let prepare_s = self.read_s + began.elapsed().as_secs_f64();
 
         let began = Instant::now();
-        let mut watch = Watch { gpus: GpuBooks::default(), observer };
+        let mut watch = Watch { gpus: GpuBooks::default(), queues: QueueBooks::new(workload.unit), observer };
         let outcome = match self.fill {
             Some(_) => driver::fill(&workload, &self.cluster, &mut policies, &mut watch)?,
             None => driver::run(&workload, &self.cluster, &mut policies, &mut watch)?,
         };
         let wall_s = began.elapsed().as_secs_f64();
-        let gpus = watch.gpus;
+        let (gpus, queues) = (watch.gpus, watch.queues.reports());
+        let missed = watch.queues.missed();
         let capacity = self.cluster.capacity();
         let end = gpus.samples.last().map_or(0, |sample| sample.at);
         let heading = Heading {
@@ -209,35 +211,39 @@ impl Input {
             processors: u32::try_from(capacity.get(ResourceId::CPU) / 1000).unwrap_or(u32::MAX),
             milli_gpus: capacity.get(ResourceId::GPU),
             gpu_fragmentation: gpus.fragmentation(end),
+            queues,
             fill: self.fill.map(|_| FillReport::of(&workload, &self.cluster, &outcome)),
             prepare_s,
             wall_s,
         };
-        Ok(Finished { report: Report::of(&workload, &outcome, heading), workload, outcome, gpus })
+        Ok(Finished { report: Report::of(&workload, &outcome, heading), workload, outcome, gpus, missed })
     }
 
     fn workload(&self, choice: &Choice, shake: Option<u64>) -> Result<Workload, SimulateError> {
         if let (Trace::Openb(pods), Some(share)) = (&self.trace, self.fill) {
             return Ok(fill::workload(pods, share, self.cluster.capacity().get(ResourceId::GPU)));
         }
-        let mut shaper = match shake {
+        let shaper = match shake {
             Some(seed) => Shaper::shaken(choice.estimates, seed),
             None => Shaper::plain(choice.estimates),
         };
+        let mut shaper = shaper.requeued(choice.requeue);
         let workload = self.trace.workload(&self.cluster, self.one_node, &mut shaper);
         workload.map_err(|why| SimulateError::Job { path: self.path.clone(), why })
     }
 }
 
-/// Keeps books of GPUs beside whoever else looks on.
+/// Keeps books of GPUs and queues beside whoever else looks on.
 struct Watch<'a> {
     gpus: GpuBooks,
+    queues: QueueBooks,
     observer: &'a mut dyn Observer,
 }
 
 impl Observer for Watch<'_> {
     fn events(&mut self, events: &[Stamped]) {
         self.gpus.observe(events);
+        self.queues.observe(events);
         self.observer.events(events);
     }
 

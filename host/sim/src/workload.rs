@@ -52,17 +52,23 @@ impl Estimates {
 pub struct Shaper {
     estimates: Estimates,
     shake: Option<Shake>,
+    requeue: bool,
 }
 
 impl Shaper {
     /// Times as the log has them.
     pub fn plain(estimates: Estimates) -> Self {
-        Self { estimates, shake: None }
+        Self { estimates, shake: None, requeue: false }
     }
 
     /// Times a little changed, each seed in its own way.
     pub fn shaken(estimates: Estimates, seed: u64) -> Self {
-        Self { estimates, shake: Some(Shake::new(seed)) }
+        Self { estimates, shake: Some(Shake::new(seed)), requeue: false }
+    }
+
+    /// All jobs may be requeued, and so be made to give way.
+    pub fn requeued(self, requeue: bool) -> Self {
+        Self { requeue, ..self }
     }
 
     fn job(&mut self, mut spec: JobSpec, submit: Timestamp, run: Span, estimate: Span) -> SimJob {
@@ -72,6 +78,9 @@ impl Shaper {
         };
         let (ran, limit) = self.estimates.apply(run.0, estimate.0);
         spec.time_limit = Some(Span(limit));
+        if self.requeue {
+            spec.requeue = Some(true);
+        }
         let ends = if ran < run.0 { EndCause::TimeLimit } else { EndCause::Exited };
         SimJob { submit, run: Span(ran), ends, spec: Arc::new(spec) }
     }
@@ -302,7 +311,7 @@ impl Pod {
 /// GPUs of the largest servers of the Philly cluster: larger jobs had several servers.
 pub const GPUS_PER_NODE: u32 = 8;
 
-fn payload() -> Payload {
+pub(crate) fn payload() -> Payload {
     Payload::Argv(vec!["true".into()])
 }
 

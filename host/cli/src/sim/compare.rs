@@ -1,14 +1,16 @@
 //! `ephor sim compare`: several policies or settings on one trace, in one table.
 
 use super::progress::Progress;
-use super::{ChoiceArgs, TraceArgs};
+use super::{ChoiceArgs, TraceArgs, write_page};
 use crate::{Global, output};
 use clap::Args;
 use ephor_sim::compare::{Comparison, Line, Run, Shaken, compare};
 use ephor_sim::driver::Observer;
+use ephor_sim::html;
 use ephor_sim::report::Report;
-use ephor_sim::simulate::{Choice, Input};
+use ephor_sim::simulate::Choice;
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Run several policies or settings on one trace and print one table
@@ -20,9 +22,13 @@ pub struct Compare {
     trace: TraceArgs,
     #[command(flatten)]
     choice: ChoiceArgs,
-    /// One of the runs: a scheduling policy, and what differs in it: settings, priority=NAME, estimates=MODE
+    /// One of the runs: a scheduling policy, and what differs in it: settings, priority=NAME, accounting=NAME, estimates=MODE,
+    /// requeue=yes|no, cluster=FILE.toml
     #[arg(long = "run", value_name = "NAME[,KEY=VALUE]...", required = true)]
     runs: Vec<String>,
+    /// Write a page too: the runs side by side, and how each queue fared under each
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Run each on N copies of the trace too, with times a little changed, and print spreads
     #[arg(long, value_name = "N", default_value_t = 0)]
     shake: u32,
@@ -36,16 +42,19 @@ impl Compare {
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let common = self.choice.choice(&Choice::default().scheduling)?;
         let runs = self.runs.iter().map(|text| Run::parse(text, &common)).collect::<Result<Vec<_>, _>>()?;
-        let input = Input::read(&self.trace.options(common)?)?;
+        let options = self.trace.options(common)?;
         let all = runs.len() * (self.shake as usize + 1);
         let progress = Shared(RefCell::new(Progress::default()));
         let mut next = |text: &str, done: usize| {
             progress.0.borrow_mut().next(&format!("{} of {all}, {text}", done + 1));
         };
         let shaken = Shaken { copies: self.shake, seed: self.seed };
-        let comparison = compare(&input, &runs, shaken, &mut &progress, &mut next);
+        let comparison = compare(&options, &runs, shaken, &mut &progress, &mut next);
         progress.0.borrow().clear();
         let comparison = comparison?;
+        if let Some(path) = &self.html {
+            write_page(path, &html::comparison(&comparison))?;
+        }
         match global.json {
             true => output::json(&comparison)?,
             false => print(&comparison)?,
@@ -67,6 +76,11 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
     let lines = &comparison.runs;
     if lines.iter().all(|line| line.report.fill.is_some()) {
         return filled(lines);
+    }
+    if comparison.shakes == 0 && lines.iter().any(|line| line.report.promises_kept.is_some()) {
+        let headings =
+            ["RUN", "MEAN WAIT", "P90 WAIT", "SLOWDOWN", "UTIL.", "PROMISES KEPT", "EVICTIONS", "DECISION P99", "TIME"];
+        return output::table(headings, lines.iter().map(shared).collect());
     }
     if comparison.shakes == 0 {
         let headings =
@@ -99,6 +113,13 @@ fn plain(line: &Line) -> [String; 9] {
         format!("{:.2} ms", line.report.decision_ms.p99),
         format!("{:.1} s", line.report.wall_s),
     ]
+}
+
+/// Where queues are promised something.
+fn shared(line: &Line) -> [String; 9] {
+    let [run, mean, p90, _, slowdown, utilisation, _, decision, time] = plain(line);
+    let kept = line.report.promises_kept.map_or_else(String::new, percent);
+    [run, mean, p90, slowdown, utilisation, kept, line.report.evictions.to_string(), decision, time]
 }
 
 fn spread(line: &Line, copies: u32) -> [String; 7] {

@@ -12,7 +12,7 @@ use ephor_sim::settings::{BadSetting, Settings};
 use ephor_sim::simulate::{Choice, Input, Options};
 use ephor_sim::workload::Estimates;
 use progress::Progress;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Replay a trace under chosen policies, in virtual time
@@ -37,6 +37,10 @@ pub struct Sim {
     /// Run the cases of a file of scenarios instead of a trace
     #[arg(long, value_name = "FILE.yaml", conflicts_with = "TraceArgs")]
     scenarios: Option<PathBuf>,
+}
+
+fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
+    std::fs::write(path, page).map_err(|why| anyhow::anyhow!("cannot write the page '{}': {why}", path.display()))
 }
 
 #[derive(Subcommand)]
@@ -85,6 +89,9 @@ struct ChoiceArgs {
     /// What is taken for the users' estimates
     #[arg(long, value_enum, default_value_t = EstimatesArg::Max)]
     estimates: EstimatesArg,
+    /// Let every job be requeued, so that a policy may make it give way; it then runs anew from its start
+    #[arg(long)]
+    requeue: bool,
     /// Setting of the scheduling policy; priority.KEY=VALUE and accounting.KEY=VALUE are for those policies
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -100,7 +107,8 @@ impl ChoiceArgs {
             EstimatesArg::Exact => Estimates::Exact,
         };
         let (priority, accounting) = (self.priority.clone(), self.accounting.clone());
-        Ok(Choice { scheduling: scheduling.to_owned(), priority, accounting, estimates, settings })
+        let (scheduling, requeue) = (scheduling.to_owned(), self.requeue);
+        Ok(Choice { scheduling, priority, accounting, estimates, requeue, settings })
     }
 }
 
@@ -129,8 +137,7 @@ impl Sim {
         progress.clear();
         let finished = finished?;
         if let Some(path) = &self.html {
-            std::fs::write(path, html::page(&finished))
-                .map_err(|why| anyhow::anyhow!("cannot write the page '{}': {why}", path.display()))?;
+            write_page(path, &html::page(&finished))?;
         }
         match global.json {
             true => output::json(&finished.report)?,

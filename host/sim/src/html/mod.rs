@@ -1,5 +1,7 @@
-//! One self-contained page about a simulation: figures, charts and tables, without anything from elsewhere.
+//! Self-contained pages about a simulation and about a comparison: figures, charts and tables, without anything from
+//! elsewhere.
 
+mod comparison;
 mod groups;
 mod page;
 mod plot;
@@ -20,14 +22,15 @@ use std::collections::BTreeMap;
 use steps::Steps;
 use text::{number, percent, seconds};
 
+pub use comparison::comparison;
+
 /// Pieces into which the time of a chart is cut.
 const PIECES: usize = 480;
 
 /// The page, as HTML.
 pub fn page(run: &Finished) -> String {
     let report = &run.report;
-    let title = report.trace.rsplit('/').next().unwrap_or(&report.trace);
-    let mut page = Page::begin(&format!("Simulation of {title}"));
+    let mut page = Page::begin(&format!("Simulation of {}", file_name(&report.trace)));
     page.about(&about(run));
     if let Some(fill) = &report.fill {
         page.cards(&[
@@ -62,6 +65,11 @@ pub fn page(run: &Finished) -> String {
     slowdowns(&mut page, &jobs);
     decisions(&mut page, run);
     page.end()
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn about(run: &Finished) -> Vec<(&'static str, String)> {

@@ -44,6 +44,11 @@ impl Page {
         let _ = writeln!(self.0, "<h2>{}</h2>", escape(text));
     }
 
+    /// A sentence.
+    pub fn note(&mut self, text: &str) {
+        let _ = writeln!(self.0, "<p class=soft>{}</p>", escape(text));
+    }
+
     /// A chart with the names of its lines.
     pub fn chart(&mut self, svg: &str, series: &[Series<'_>], note: &str) {
         let _ = write!(self.0, "<figure>{svg}<figcaption>");

@@ -14,7 +14,7 @@ const BOTTOM: f64 = 40.0;
 pub(super) struct Series<'a> {
     /// What it shows.
     pub name: &'a str,
-    /// Class of the style: `a`, `b` or `c`.
+    /// Class of the style: `a` to `f`.
     pub class: &'a str,
     /// Whether what lies below it is filled.
     pub filled: bool,

@@ -217,7 +217,7 @@ fn runs_are_compared_on_the_same_shaken_copies() {
     let mut told = 0;
     let mut go = |copies| {
         let shaken = Shaken { copies, seed: 7 };
-        compare(&input, &runs, shaken, &mut (), &mut |_, _| told += 1)
+        compare(&options, &runs, shaken, &mut (), &mut |_, _| told += 1)
     };
     let found = go(4).unwrap();
     for line in &found.runs {
