@@ -17,7 +17,11 @@ const NOBODY: u32 = 65534;
 
 impl Site {
     fn start(agents: usize, cpus: u32) -> Self {
-        let cluster = TestCluster::start(Options { agents, cpus, ..Options::default() });
+        Self::with(Options { agents, cpus, ..Options::default() })
+    }
+
+    fn with(options: Options) -> Self {
+        let cluster = TestCluster::start(options);
         let links = cluster.folder().join("bin");
         fs::create_dir(&links).unwrap();
         cluster.ephor_ok(&["slurm-links", links.to_str().unwrap()]);
@@ -267,6 +271,36 @@ wait
 }
 
 #[test]
+fn gpus_are_shared_or_a_tasks_own() {
+    let gpu = |n: u32| format!("[[gpu]]\nkind = \"a100\"\nuuid = \"GPU-{n}\"\nmem_mib = 1000\n");
+    let agent_config = format!("[gpus]\nsource = \"list\"\n{}", (0..4).map(gpu).collect::<String>());
+    let site = Site::with(Options { agents: 1, cpus: 4, agent_config, ..Options::default() });
+    let script = r#"
+see='echo $SLURM_PROCID:$CUDA_VISIBLE_DEVICES:$SLURM_STEP_GPUS'
+srun -n2 sh -c "$see" > all
+srun -n2 --gpus-per-task=a100:2 sh -c "$see" > tasks
+srun -n1 --gres=none sh -c "$see" > none
+srun -n1 --gpus-per-node=3 sh -c "$see; echo > up; until test -e go; do sleep 0.02; done" > three &
+until test -e up; do sleep 0.02; done
+srun -n1 --gpus=1 sh -c "$see" > last
+touch go
+wait
+srun -n1 --gpus-per-task=5 true 2> many
+"#;
+    let id = site.submit(&["-n4", "--gpus-per-node=4"], script);
+    site.wait_for_state(&id, "FAILED");
+    let all = "GPU-0,GPU-1,GPU-2,GPU-3";
+    assert_eq!(sorted(&site.file("all")), [format!("0:{all}:0,1,2,3"), format!("1:{all}:0,1,2,3")]);
+    assert_eq!(sorted(&site.file("tasks")), ["0:GPU-0,GPU-1:0,1,2,3", "1:GPU-2,GPU-3:0,1,2,3"]);
+    assert_eq!(site.file("none"), "0::\n");
+    assert_eq!(
+        (site.file("three").as_str(), site.file("last").as_str()),
+        ("0:GPU-0,GPU-1,GPU-2:0,1,2\n", "0:GPU-3:3\n")
+    );
+    assert!(site.file("many").contains("does not hold the cores and GPUs for 1 tasks"), "{}", site.file("many"));
+}
+
+#[test]
 fn signals_reach_every_task_once() {
     let site = Site::start(2, 4);
     let task = r#"echo $$ > pid.$SLURM_PROCID
@@ -315,7 +349,14 @@ while :; do sleep 0.02; done
 
 #[test]
 fn a_step_ends_with_whoever_started_it_and_with_its_job() {
-    let mut site = Site::start(2, 4);
+    // In the best group that this machine has, and by descent alone.
+    for confine in ["auto", "walk"] {
+        let agent_config = format!("confine = \"{confine}\"\n");
+        ends_with_others(Site::with(Options { agents: 2, cpus: 4, agent_config, ..Options::default() }));
+    }
+}
+
+fn ends_with_others(mut site: Site) {
     let task = format!("srun sh -c '{STAY}'");
     // Killed: the tasks go with it, and what they held is free.
     let script = format!("{task} & echo $! > pid.srun; wait $!; srun sh -c 'echo again'");

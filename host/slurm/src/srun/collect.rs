@@ -308,6 +308,18 @@ mod tests {
         assert!(few.warnings[0].contains("can't run 1 processes on 2 nodes, setting nnodes to 1"));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_words_make_it_panic(
+            words in proptest::collection::vec("(-[nNcwxgGmKWioe]|--(gpus|gres|ntasks|nodes|mpi|wait))?[=0-9a-z:\\[\\],-]{0,8}", 0..6),
+            variables in proptest::collection::vec("SLURM_(NTASKS|NPROCS|JOB_ID|GPUS_PER_TASK|WAIT|NTASKS_PER_NODE)=[0-9a-z,:-]{0,6}", 0..6),
+        ) {
+            if let Ok(line) = CommandLine::read(&words) {
+                let _ = read(&line, &variables);
+            }
+        }
+    }
+
     #[test]
     fn what_is_not_there_says_what_comes_nearest() {
         for (line, text) in [
