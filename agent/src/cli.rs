@@ -182,7 +182,7 @@ async fn agent(config: &Config, facts: &Facts, token: Option<&Token>) -> anyhow:
             let spool = Spool::open(data, &facts.boot_id)?;
             let busy = !spool.attempts()?.is_empty();
             let gpus = Gpus::find(&config.gpus, &config.gpu, data, &facts.boot_id, busy)?;
-            let launching = launching(config, data, &gpus)?;
+            let launching = launching(config, data, socket, &gpus)?;
             let groups = launching.confinement.clone();
             let introduction = config.introduction(&identity.node, facts, gpus.devices());
             let news = gpus.watch(&identity.node)?;
@@ -257,7 +257,7 @@ async fn identity(config: &Config, data: &Path, token: Option<&Token>) -> anyhow
     Ok(identity)
 }
 
-fn launching(config: &Config, data: &Path, gpus: &Gpus) -> anyhow::Result<Launching> {
+fn launching(config: &Config, data: &Path, socket: &Path, gpus: &Gpus) -> anyhow::Result<Launching> {
     let own = std::env::current_exe().context("cannot find out where ephor-agent lies")?;
     let shim = own.with_file_name("ephor-shim");
     if !shim.exists() {
@@ -271,5 +271,6 @@ fn launching(config: &Config, data: &Path, gpus: &Gpus) -> anyhow::Result<Launch
     // Each attempt costs a descriptor here. Jobs get the limit that the agent was started with.
     let (open_files, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-    Ok(Launching { shim, confinement: chosen.base, gpus: gpus.visibility().clone(), open_files })
+    let socket = std::path::absolute(socket)?;
+    Ok(Launching { shim, socket, confinement: chosen.base, gpus: gpus.visibility().clone(), open_files })
 }

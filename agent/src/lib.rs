@@ -16,7 +16,6 @@ pub mod identity;
 pub mod limits;
 pub mod node;
 pub mod nodes;
-pub mod pattern;
 pub mod relay;
 pub mod reports;
 pub mod session;

@@ -21,8 +21,6 @@ pub const MESSAGE_TEXT_BYTES: usize = 4096;
 pub const SPOOL_FILE_BYTES: u64 = 8 << 20;
 /// Folders of ended attempts that are kept for the next ones; each takes a few KiB of disk.
 pub const FREE_SPOOL_ENTRIES: usize = 1024;
-/// How wide a number in an output pattern may be padded; Slurm's bound.
-pub const PATTERN_WIDTH: usize = 10;
 /// How long connecting to the controller, or joining, may take.
 pub const CONNECT: Duration = Duration::from_secs(10);
 /// A connection on which nothing was heard for this long is asked whether it lives.
@@ -47,3 +45,13 @@ pub const GPU_EVENTS: usize = 16;
 pub const GPU_PROCESSES: usize = 64;
 /// SIGTERM to SIGKILL where nobody said how long, in milliseconds.
 pub const GRACE_MS: u64 = 30_000;
+/// Between two tries to kill what is left of a step.
+pub const STEP_KILL_AGAIN: Duration = Duration::from_millis(500);
+/// How long the end of a task waits for the end of its output, which a process that it left behind may hold open.
+pub const STEP_DRAIN: Duration = Duration::from_millis(200);
+/// How long a step's streams may take to be reached, over all addresses.
+pub const STEP_CONNECT: Duration = Duration::from_secs(20);
+/// Messages that wait for whoever started a step; then its tasks wait.
+pub const STEP_OUTBOX: usize = 16;
+/// Bytes of output on their way to whoever started a step, for each node.
+pub const STEP_WINDOW_BYTES: u32 = 1 << 20;

@@ -3,6 +3,15 @@
 use ephor_proto::v1;
 use tokio::sync::watch;
 
+/// What the controller is to hear.
+#[derive(Debug)]
+pub enum News {
+    /// Open until acknowledged, whether or not anybody took it from here.
+    Report(v1::Report),
+    /// Of a part of a step; to be sent once, unless a registration follows, which says as much.
+    Step(v1::StepReport),
+}
+
 /// The nodes that one session registers.
 pub trait Nodes {
     /// How each node introduces itself; the session adds epoch and clock.
@@ -23,12 +32,17 @@ pub trait Nodes {
     /// Ends attempts of which the controller knows nothing, and tells nobody.
     fn forget(&mut self, node: &str, attempts: &[v1::AttemptRef]);
 
+    /// Starts a node's part of a step, once.
+    fn launch_step(&mut self, launch: v1::StepLaunch);
+
+    /// Ends parts of steps.
+    fn end_steps(&mut self, order: v1::EndSteps);
+
     /// A report has arrived for good.
     fn acknowledge(&mut self, number: u64);
 
-    /// The next report that comes up. It is open until acknowledged, whether or not anybody took it from here; so the
-    /// future may be dropped at any time.
-    fn next(&mut self) -> impl Future<Output = v1::Report> + Send;
+    /// The next news that comes up. The future may be dropped at any time.
+    fn next(&mut self) -> impl Future<Output = News> + Send;
 
     /// How the GPUs are doing, where somebody looks after them.
     fn gpus(&self) -> Option<watch::Receiver<v1::GpuReport>> {

@@ -4,7 +4,7 @@ use crate::backoff::Backoff;
 use crate::epoch::{EpochError, EpochKeeper};
 use crate::facts::now_ms;
 use crate::limits::HEARTBEAT;
-use crate::nodes::Nodes;
+use crate::nodes::{News, Nodes};
 use ephor_model::limits::MESSAGE_BYTES;
 use ephor_proto::v1;
 use ephor_proto::v1::agents_client::AgentsClient;
@@ -74,6 +74,23 @@ async fn meanwhile<T>(nodes: &mut impl Nodes, done: impl Future<Output = T>) -> 
     }
 }
 
+/// The same, but for news of steps, which go out.
+async fn pass_steps_on<T>(
+    nodes: &mut impl Nodes,
+    out: &UnboundedSender<v1::AgentMessage>,
+    done: impl Future<Output = T>,
+) -> T {
+    let mut done = pin!(done);
+    loop {
+        tokio::select! {
+            result = &mut done => return result,
+            news = nodes.next() => if let News::Step(step) = news {
+                send(out, Out::Step(step));
+            },
+        }
+    }
+}
+
 async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochKeeper, backoff: &mut Backoff) -> Ended {
     // A connection for each session: what an old controller still holds of it ends with the session.
     let channel = match meanwhile(nodes, endpoint.connect()).await {
@@ -87,7 +104,9 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
         send(&out, Out::Register(register));
     }
     let mut client = AgentsClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
-    let stream = meanwhile(nodes, client.session(UnboundedReceiverStream::new(outgoing))).await;
+    let stream = client.session(UnboundedReceiverStream::new(outgoing));
+    // From the registrations on nothing of steps may be left out.
+    let stream = pass_steps_on(nodes, &out, stream).await;
     let mut incoming = match stream {
         Ok(response) => response.into_inner(),
         Err(status) => return Ended::Broken(describe(&status)),
@@ -110,6 +129,10 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
                     Some(In::Welcome(welcome)) => {
                         backoff.reset();
                         nodes.forget(&welcome.node, &welcome.unknown);
+                        for attempt in welcome.over {
+                            let (node, attempt) = (welcome.node.clone(), Some(attempt));
+                            nodes.end_steps(v1::EndSteps { node, attempt, step: None });
+                        }
                         for report in nodes.open_reports(&welcome.node) {
                             send(&out, Out::Report(report));
                         }
@@ -128,14 +151,18 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
                     Some(In::Launch(launch)) => nodes.launch(launch),
                     Some(In::Terminate(order)) => nodes.terminate(order),
                     Some(In::Adjust(order)) => nodes.adjust(order),
+                    Some(In::Step(launch)) => nodes.launch_step(launch),
+                    Some(In::EndSteps(order)) => nodes.end_steps(order),
                     Some(In::Acknowledge(done)) => nodes.acknowledge(done.number),
                     Some(In::Refused(refused)) => return Ended::Refused(refused.reason),
                     None => tracing::warn!("the controller sent something that this version does not know"),
                 }
             }
-            // Before its welcome a node's reports wait: they are all sent with it.
-            report = nodes.next() => if welcomed.contains(&report.node) {
-                send(&out, Out::Report(report));
+            news = nodes.next() => match news {
+                // Before its welcome a node's reports wait: they are all sent with it.
+                News::Report(report) if welcomed.contains(&report.node) => send(&out, Out::Report(report)),
+                News::Report(_) => {}
+                News::Step(step) => send(&out, Out::Step(step)),
             },
             report = changed(&mut gpus), if !welcomed.is_empty() => send(&out, Out::Gpus(report)),
             _ = beat.tick(), if !welcomed.is_empty() => send(&out, Out::Heartbeat(v1::Heartbeat { clock: now_ms() })),

@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes one control file, which the kernel must have put there.
 pub fn write(folder: &Path, file: &str, text: &str) -> io::Result<()> {
@@ -17,12 +17,22 @@ pub fn members(folder: &Path) -> io::Result<Vec<Pid>> {
     Ok(text.lines().filter_map(|l| l.parse().ok()).filter(|pid| *pid > 0).map(Pid::from_raw).collect())
 }
 
-/// Kills all members of a version 1 freezer group: frozen first, so that none can fork away meanwhile.
-pub fn kill_frozen(folder: &Path) {
+/// The groups below one whose names begin so.
+pub fn below(folder: &Path, begin: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = entries.filter(|e| e.file_name().to_str().is_some_and(|name| name.starts_with(begin)));
+    ours.map(|e| e.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// Kills all members of a version 1 freezer group and of those below it: frozen first, so that none can fork away
+/// meanwhile.
+pub fn kill_frozen(folder: &Path, below: &[PathBuf]) {
     // Each step is of use without the one before it, so none stops at an error; the caller looks what is left.
     let _ = write(folder, "freezer.state", "FROZEN");
-    for pid in members(folder).unwrap_or_default() {
-        let _ = kill(pid, Signal::SIGKILL);
+    for group in below.iter().map(PathBuf::as_path).chain([folder]) {
+        for pid in members(group).unwrap_or_default() {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
     }
     let _ = write(folder, "freezer.state", "THAWED");
 }

@@ -27,6 +27,9 @@ pub enum Confinement {
     CgroupV1(PathBuf),
 }
 
+/// Begins the name of a step's group below its attempt's.
+const STEP: &str = "step.";
+
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,6 +48,12 @@ impl Confinement {
             Self::CgroupV2(base) => Self::CgroupV2(base.join(name)),
             Self::CgroupV1(base) => Self::CgroupV1(base.join(name)),
         }
+    }
+
+    /// The part of an attempt's group for one of its steps. A signal to the attempt does not reach it, since whoever
+    /// started the step passes it on; killing the attempt does.
+    pub fn of_step(&self, step: u32) -> Self {
+        self.of_attempt(&format!("{STEP}{step}"))
     }
 
     fn folder(&self) -> Option<&PathBuf> {
@@ -108,14 +117,18 @@ impl Confinement {
                 // Gone already, then: nothing is in it.
                 let _ = group::write(folder, "cgroup.kill", "1");
             }
-            Self::CgroupV1(folder) => group::kill_frozen(folder),
+            // Freezing reaches the groups below, and so must killing; version 2 kills them by itself.
+            Self::CgroupV1(folder) => group::kill_frozen(folder, &group::below(folder, STEP)),
         }
     }
 
-    /// Removes the empty group. One that is not empty yet stays; the agent tries again.
+    /// Removes the empty group, with the empty groups of its steps. One that is not empty yet stays; the agent tries
+    /// again.
     pub fn remove(&self) {
-        if let Some(folder) = self.folder() {
-            let _ = std::fs::remove_dir(folder);
+        let Some(folder) = self.folder() else { return };
+        for step in group::below(folder, STEP) {
+            let _ = std::fs::remove_dir(step);
         }
+        let _ = std::fs::remove_dir(folder);
     }
 }

@@ -8,12 +8,14 @@ use super::adopt::{Found, clear, find};
 use super::groups::Users;
 use super::order::order;
 use super::process::Process;
+use super::step_order::step_order;
+use super::steps::StepEvent;
 use crate::confine::Confinement;
 use crate::facts::now_ms;
 use crate::gpu::Visibility;
 use crate::spool::{Spool, Status};
 use anyhow::Context;
-use ephor_model::{AttemptKey, EndCause};
+use ephor_model::{AttemptKey, EndCause, StepKey};
 use ephor_proto::v1;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -31,6 +33,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct Launching {
     /// The program `ephor-shim`.
     pub shim: PathBuf,
+    /// The agent's local socket, by which jobs reach the controller.
+    pub socket: PathBuf,
     /// Under which group attempts are kept together.
     pub confinement: Confinement,
     /// What attempts are shown of the node's GPUs.
@@ -50,6 +54,14 @@ pub enum Task {
     Settle(AttemptKey),
     /// Its end was acknowledged: nothing of it is needed any more.
     Remove(AttemptKey),
+    /// Make the entry of a part of a step and start it.
+    StartStep(StepKey, Box<v1::StepLaunch>),
+    /// Find out what became of a part that has an entry, and take it over.
+    AdoptStep(StepKey),
+    /// Clear up after a part whose shim has ended.
+    SettleStep(StepKey),
+    /// The attempt is over, and no step of it will come.
+    ForgetSteps(AttemptKey),
 }
 
 /// The way to the thread. The tasks that wait are bounded by the attempts that the node may hold.
@@ -107,6 +119,21 @@ impl Worker {
                 self.confinement(key).remove();
                 return;
             }
+            Task::StartStep(key, launch) => {
+                let done = self.start_step(key, &launch);
+                return self.tell_step(key, done);
+            }
+            Task::AdoptStep(key) | Task::SettleStep(key) => {
+                let done = self.find_step(key);
+                return self.tell_step(key, done);
+            }
+            Task::ForgetSteps(attempt) => {
+                if let Err(e) = self.spool.steps().forget(attempt) {
+                    tracing::error!(%attempt, "{e}");
+                }
+                // What still runs keeps it, and takes it along when it ends.
+                return self.confinement(attempt).remove();
+            }
         };
         let event = done.unwrap_or_else(|why| {
             tracing::warn!(attempt = %key, "not launched: {why}");
@@ -133,9 +160,54 @@ impl Worker {
 
     fn spawn(&self, key: AttemptKey) -> Result<Event, String> {
         let began_ms = now_ms();
-        let process =
-            self.shim.spawn(self.spool.entry(key).folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
+        let entry = self.spool.entry(key);
+        let process = self.shim.spawn(&[], entry.folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
         Ok(Event::Started { key, process, began_ms })
+    }
+
+    fn tell_step(&self, key: StepKey, done: Result<StepEvent, String>) {
+        let event = done.unwrap_or_else(StepEvent::Ended);
+        if matches!(event, StepEvent::Ended(_)) {
+            if let Err(e) = self.spool.steps().remove(key) {
+                tracing::error!(step = %key, "{e}");
+            }
+            let group = self.confinement(key.attempt);
+            group.of_step(key.step).remove();
+            if !self.spool.steps().knows(key.attempt) {
+                group.remove();
+            }
+        }
+        // Fails only when the agent stops.
+        let _ = self.events.send(Event::Step(key, event));
+    }
+
+    fn start_step(&mut self, key: StepKey, launch: &v1::StepLaunch) -> Result<StepEvent, String> {
+        let entry = self.spool.steps().entry(key);
+        let group = self.confinement(key.attempt);
+        let order = step_order(launch, entry.folder(), group, &self.launching, &mut self.users)?;
+        if !self.spool.steps().create(key, &order).map_err(|e| e.to_string())? {
+            return Err("the node had a step of this number before".into());
+        }
+        let process =
+            self.shim.spawn(&[c"--step"], entry.folder()).map_err(|e| format!("cannot start a shim: {e:#}"))?;
+        Ok(StepEvent::Started { process, cpu_milli: order.cpu_milli, devices: order.devices })
+    }
+
+    /// What became of a part of a step; one that is over is cleared up.
+    fn find_step(&self, key: StepKey) -> Result<StepEvent, String> {
+        let entry = self.spool.steps().entry(key);
+        match find(&entry).map_err(|e| e.to_string())? {
+            Found::Running(process, _) => {
+                let order = entry.step_order().map_err(|e| e.to_string())?;
+                Ok(StepEvent::Started { process, cpu_milli: order.cpu_milli, devices: order.devices })
+            }
+            Found::Ended(_, status) => Ok(StepEvent::Ended(status.message)),
+            Found::Unclaimed => Err("its shim ended before it could take it".into()),
+            Found::Lost(_) => {
+                clear(&entry, &self.confinement(key.attempt).of_step(key.step));
+                Err("the process that held the step's tasks was killed".into())
+            }
+        }
     }
 
     fn adopt(&mut self, key: AttemptKey, may_start: bool) -> Result<Event, String> {
@@ -183,12 +255,14 @@ impl Shim {
         Ok(Self { program: CString::new(program.as_os_str().as_bytes())?, null, attributes })
     }
 
-    fn spawn(&self, folder: &Path) -> anyhow::Result<Process> {
+    fn spawn(&self, options: &[&CStr], folder: &Path) -> anyhow::Result<Process> {
         let mut actions = PosixSpawnFileActions::init()?;
         for stream in 0..3 {
             actions.add_dup2(self.null.as_raw_fd(), stream)?;
         }
-        let arguments = [self.program.clone(), CString::new(folder.as_os_str().as_bytes())?];
+        let folder = CString::new(folder.as_os_str().as_bytes())?;
+        let arguments: Vec<&CStr> =
+            std::iter::once(&*self.program).chain(options.iter().copied()).chain([&*folder]).collect();
         let pid = posix_spawn(&*self.program, &actions, &self.attributes, &arguments, &[] as &[&CStr])
             .with_context(|| format!("{}", self.program.to_string_lossy()))?;
         Process::child(pid).map_err(|e| {

@@ -8,19 +8,22 @@ mod groups;
 mod launcher;
 mod order;
 mod process;
+mod step_order;
+mod steps;
 
 pub use launcher::{Launching, probe};
 
 use crate::facts::now_ms;
 use crate::limits::ATTEMPTS_HELD;
-use crate::nodes::Nodes;
+use crate::nodes::{News, Nodes};
 use crate::reports::Reports;
 use crate::spool::{EndOrder, Limit, Spool, Status};
-use ephor_model::{AttemptKey, EndCause, JobId};
+use ephor_model::{AttemptKey, EndCause, JobId, StepKey};
 use ephor_proto::v1;
 use launcher::{Launcher, Task};
 use process::Process;
 use std::collections::HashMap;
+use steps::{NodeSteps, StepEvent};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use v1::report::What;
@@ -33,6 +36,8 @@ enum Event {
     Started { key: AttemptKey, process: Process, began_ms: i64 },
     /// The attempt is over; `began_ms` is when it began, where that is news.
     Ended { key: AttemptKey, status: Status, began_ms: Option<i64> },
+    /// News of a part of a step.
+    Step(StepKey, StepEvent),
 }
 
 /// One attempt.
@@ -61,6 +66,7 @@ pub struct Node {
     events: UnboundedReceiver<Event>,
     sender: UnboundedSender<Event>,
     held: HashMap<AttemptKey, Held>,
+    steps: NodeSteps,
     reports: Reports,
     gpus: Option<watch::Receiver<v1::GpuReport>>,
 }
@@ -80,7 +86,9 @@ impl Node {
         let (sender, events) = unbounded_channel();
         let launcher = Launcher::start(spool.clone(), launching, sender.clone())?;
         let (held, gpus) = (HashMap::new(), None);
-        let mut node = Self { introduction, spool, launcher, events, sender, held, reports, gpus };
+        let (parts, last) = (spool.steps().parts()?, spool.steps().last()?);
+        let steps = NodeSteps::open(&introduction.node, parts, last, &launcher);
+        let mut node = Self { introduction, spool, launcher, events, sender, held, steps, reports, gpus };
         for key in node.spool.attempts()? {
             node.held.insert(key, Held::default());
             node.launcher.give(Task::Adopt(key));
@@ -112,6 +120,7 @@ impl Node {
                 if let Some(began_ms) = began_ms {
                     self.began(key, began_ms);
                 }
+                self.steps.end(key, None, &self.launcher);
                 let Some(held) = self.held.get_mut(&key) else { return };
                 held.process = None;
                 if held.unknown {
@@ -121,6 +130,7 @@ impl Node {
                     held.ended = Some(self.reports.add(&self.introduction.node, wire(key), ended));
                 }
             }
+            Event::Step(key, event) => self.steps.on_event(key, event, &self.launcher),
         }
     }
 
@@ -206,6 +216,7 @@ impl Nodes for Node {
         // An end that was not acknowledged counts: who leaves it out says that the attempt is gone.
         let running = self.held.keys().map(|key| wire(*key)).collect();
         let mut register = v1::Register { running, ..self.introduction.clone() };
+        self.steps.introduce(&mut register);
         if let Some(gpus) = &self.gpus {
             // A GPU that went bad must not be given away before the first report of it.
             for (device, state) in register.devices.iter_mut().zip(&gpus.borrow().devices) {
@@ -287,6 +298,19 @@ impl Nodes for Node {
         }
     }
 
+    fn launch_step(&mut self, launch: v1::StepLaunch) {
+        if self.is_mine(&launch.node) {
+            self.steps.launch(launch, &self.launcher);
+        }
+    }
+
+    fn end_steps(&mut self, order: v1::EndSteps) {
+        let Some(attempt) = order.attempt.map(key) else { return tracing::error!("an end of steps names no attempt") };
+        if self.is_mine(&order.node) {
+            self.steps.end(attempt, order.step, &self.launcher);
+        }
+    }
+
     fn acknowledge(&mut self, number: u64) {
         let Some(report) = self.reports.close(number) else { return };
         let Some(key) = report.attempt.map(key) else { return };
@@ -295,10 +319,13 @@ impl Nodes for Node {
         }
     }
 
-    async fn next(&mut self) -> v1::Report {
+    async fn next(&mut self) -> News {
         loop {
+            if let Some(step) = self.steps.take() {
+                return News::Step(step);
+            }
             if let Some(report) = self.reports.take() {
-                return report;
+                return News::Report(report);
             }
             match self.events.recv().await {
                 Some(event) => self.on_event(event),

@@ -6,18 +6,24 @@ use super::said;
 use crate::confine::Confinement;
 use crate::gpu;
 use crate::limits::GRACE_MS;
-use crate::pattern::{Names, expand};
 use crate::spool::{Entry, Order, Program};
 use ephor_model::limits::ARGUMENT_BYTES;
+use ephor_model::pattern::{Names, expand};
 use ephor_proto::convert::signal_from_wire;
 use ephor_proto::v1;
+use std::path::Path;
 
 /// Begins the environment entry by which the processes of an attempt are found when its shim was killed.
 const MARK: &str = "EPHOR_SPOOL";
 
 /// The environment entry that every process of the attempt is born with.
 pub fn mark(entry: &Entry) -> String {
-    format!("{MARK}={}", entry.folder().display())
+    mark_at(entry.folder())
+}
+
+/// The same for the entry in that folder.
+pub fn mark_at(folder: &Path) -> String {
+    format!("{MARK}={}", folder.display())
 }
 
 /// Works out what the shim does.
@@ -38,6 +44,7 @@ pub fn order(
         name: &launch.name,
         user: &launch.user,
         node: &launch.node,
+        task: None,
     };
     let path = |pattern: &str| expand(pattern, &names);
     let program = match &launch.script {
@@ -52,7 +59,13 @@ pub fn order(
         return Err("no output file is named".into());
     }
     let node = &launch.node;
-    let mut own = vec![mark(entry), format!("SLURMD_NODENAME={node}"), format!("EPHOR_NODE={node}")];
+    let mut own = vec![
+        mark(entry),
+        format!("SLURMD_NODENAME={node}"),
+        format!("EPHOR_NODE={node}"),
+        // The way to the controller from here, which is another one where the job was submitted.
+        format!("EPHOR_SOCKET={}", launching.socket.display()),
+    ];
     own.extend(launching.gpus.entries(&launch.devices)?);
     // These are never passed on, also where nothing takes their place here.
     let never = ["SLURM_TASK_PID", gpu::VISIBLE];
@@ -81,6 +94,6 @@ pub fn order(
 }
 
 /// The name of the variable that an entry of an environment sets.
-fn name_of(entry: &str) -> &str {
+pub fn name_of(entry: &str) -> &str {
     entry.split_once('=').map_or(entry, |(name, _)| name)
 }

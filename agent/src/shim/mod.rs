@@ -4,7 +4,9 @@
 //! speaks with the agent through the attempt's folder in the spool and by SIGTERM ("look at `end`") and SIGUSR1 ("look
 //! at `limit`"). It has one thread and no state but its own: everything waits in one place, [`watch`].
 
+mod exec;
 mod start;
+mod step;
 mod streams;
 mod user;
 mod watch;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 /// Exit code of a shim that did not get the attempt because another has it.
 pub const HELD_BY_ANOTHER: i32 = 3;
 
-/// Runs the shim: `ephor-shim ENTRY`, or `ephor-shim --probe GROUP` to try whether a process can be put into a group.
+/// Runs the shim: `ephor-shim ENTRY` for an attempt, `ephor-shim --step ENTRY` for a node's part of a step, or
+/// `ephor-shim --probe GROUP` to try whether a process can be put into a group.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.as_slice() {
@@ -33,17 +36,22 @@ pub fn main() -> ExitCode {
             println!("ephor-shim {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
-        [folder] => match hold(&Entry::at(PathBuf::from(folder))) {
-            Ok(Held::Ended) => ExitCode::SUCCESS,
-            Ok(Held::ByAnother) => ExitCode::from(HELD_BY_ANOTHER as u8),
-            Err(e) => {
-                eprintln!("ephor-shim: {e}");
-                ExitCode::FAILURE
-            }
-        },
+        [flag, folder] if flag == "--step" => exit(step::hold(&Entry::at(PathBuf::from(folder)))),
+        [folder] => exit(hold(&Entry::at(PathBuf::from(folder)))),
         _ => {
             eprintln!("ephor-shim is started by ephor-agent, with the folder of one attempt as its only argument");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn exit(held: Result<Held, SpoolError>) -> ExitCode {
+    match held {
+        Ok(Held::Ended) => ExitCode::SUCCESS,
+        Ok(Held::ByAnother) => ExitCode::from(HELD_BY_ANOTHER as u8),
+        Err(e) => {
+            eprintln!("ephor-shim: {e}");
+            ExitCode::FAILURE
         }
     }
 }
@@ -53,18 +61,22 @@ enum Held {
     ByAnother,
 }
 
-fn hold(entry: &Entry) -> Result<Held, SpoolError> {
-    // Blocked before anything else: from here on no signal is lost and none ends us.
-    let signals = SigSet::all();
+/// Takes an entry: from here on no signal is lost and none ends us, and orphans become our children. The inner result says
+/// why they do not; `None`: another process has the entry.
+fn take(entry: &Entry, signals: &SigSet) -> Result<Option<nix::Result<()>>, SpoolError> {
+    // Blocked before anything else.
     let ready = signals.thread_block().and_then(|()| nix::sys::prctl::set_child_subreaper(true));
     // Refused where the agent has done it for us, which is just as good.
     let _ = nix::unistd::setsid();
     let began_ms = now_ms();
     let pid = Pid::this();
     let start = Stat::of(pid).map_or(0, |s| s.start);
-    if !entry.claim(Claim { pid: pid.as_raw(), start, began_ms })? {
-        return Ok(Held::ByAnother);
-    }
+    Ok(entry.claim(Claim { pid: pid.as_raw(), start, began_ms })?.then_some(ready))
+}
+
+fn hold(entry: &Entry) -> Result<Held, SpoolError> {
+    let signals = SigSet::all();
+    let Some(ready) = take(entry, &signals)? else { return Ok(Held::ByAnother) };
     let failed = |why: String| Status::unstarted(EndCause::LaunchFailed, why, now_ms());
     let status = match (ready, entry.order(), entry.end_order()) {
         (Err(e), _, _) => failed(format!("the shim cannot adopt processes: {}", e.desc())),

@@ -7,13 +7,13 @@ pub use scene::{Scene, VirtualNode};
 use crate::facts::now_ms;
 use crate::limits::SIMULATED_ATTEMPTS;
 use crate::node::{cause, ended};
-use crate::nodes::Nodes;
+use crate::nodes::{News, Nodes};
 use crate::reports::Reports;
 use crate::spool::Status;
 use ephor_model::EndCause;
 use ephor_proto::v1;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use v1::report::What;
@@ -48,6 +48,8 @@ pub struct Simulation {
     held: HashMap<Key, Sleeper>,
     timers: BinaryHeap<Reverse<(Instant, Key)>>,
     reports: Reports,
+    /// Steps that were refused, and nobody was told.
+    steps: VecDeque<v1::StepReport>,
     running: usize,
 }
 
@@ -57,8 +59,8 @@ impl Simulation {
         let nodes = scene.into_nodes();
         let by_name = (0..).zip(&nodes).map(|(i, n)| (n.name.clone(), i)).collect();
         let boot_id = format!("{:032x}", rand::random::<u128>());
-        let (held, timers) = (HashMap::new(), BinaryHeap::new());
-        Self { nodes, by_name, boot_id, host: host.to_owned(), held, timers, reports, running: 0 }
+        let (held, timers, steps) = (HashMap::new(), BinaryHeap::new(), VecDeque::new());
+        Self { nodes, by_name, boot_id, host: host.to_owned(), held, timers, reports, steps, running: 0 }
     }
 
     fn key(&self, node: &str, attempt: Option<v1::AttemptRef>) -> Option<Key> {
@@ -206,6 +208,15 @@ impl Nodes for Simulation {
         }
     }
 
+    fn launch_step(&mut self, launch: v1::StepLaunch) {
+        let message = "this node is simulated: its jobs sleep instead of run, and have no steps".into();
+        let v1::StepLaunch { node, attempt, step, .. } = launch;
+        self.steps.push_back(v1::StepReport { node, attempt, step, over: true, message });
+    }
+
+    // There are none.
+    fn end_steps(&mut self, _: v1::EndSteps) {}
+
     fn acknowledge(&mut self, number: u64) {
         let Some(report) = self.reports.close(number) else { return };
         let Some(key) = self.by_name.get(&report.node).zip(report.attempt).map(|(n, a)| (*n, a.job, a.attempt)) else {
@@ -216,11 +227,14 @@ impl Nodes for Simulation {
         }
     }
 
-    async fn next(&mut self) -> v1::Report {
+    async fn next(&mut self) -> News {
         loop {
             self.end_due();
+            if let Some(step) = self.steps.pop_front() {
+                return News::Step(step);
+            }
             if let Some(report) = self.reports.take() {
-                return report;
+                return News::Report(report);
             }
             match self.timers.peek() {
                 Some(Reverse((at, _))) => sleep_until(*at).await,

@@ -1,6 +1,6 @@
 //! One attempt's folder in the spool.
 
-use super::format::{EndOrder, Limit, Order, Status, decode, encode};
+use super::format::{EndOrder, Limit, Order, Status, StepOrder, decode, encode};
 use super::{SpoolError, read_file};
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
@@ -56,6 +56,18 @@ impl Entry {
     /// # Errors
     /// It is not there, or does not read.
     pub fn order(&self) -> Result<Order, SpoolError> {
+        self.launch()
+    }
+
+    /// What to run, where this is the entry of a step.
+    ///
+    /// # Errors
+    /// It is not there, or does not read.
+    pub fn step_order(&self) -> Result<StepOrder, SpoolError> {
+        self.launch()
+    }
+
+    fn launch<T: DeserializeOwned>(&self) -> Result<T, SpoolError> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         self.get("launch")?.ok_or_else(|| SpoolError::io("read", &self.folder.join("launch"), missing()))
     }
@@ -150,7 +162,7 @@ impl Entry {
     }
 
     /// Writes what to run, before anybody can see the entry.
-    pub(super) fn set_order(&self, order: &Order) -> io::Result<()> {
+    pub(super) fn set_order(&self, order: &impl Serialize) -> io::Result<()> {
         write_over(&self.folder.join("launch"), &encode(order).map_err(io::Error::other)?)
     }
 

@@ -39,6 +39,71 @@ pub struct Order {
     pub confinement: Confinement,
 }
 
+/// One node's part of a step: what its shim runs, and where the streams of the tasks lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepOrder {
+    /// Whom to become; `None`: the shim's own user.
+    pub user: Option<User>,
+    /// The program, looked up in the tasks' PATH, and its arguments.
+    pub argv: Vec<String>,
+    /// `NAME=value` entries that all tasks have in common.
+    pub environment: Vec<String>,
+    /// Absolute path of the folder to run in.
+    pub work_dir: String,
+    /// Which rights new files do not get.
+    pub umask: u32,
+    /// Output files keep what they hold.
+    pub append: bool,
+    /// Output is passed on as it comes, not by whole lines.
+    pub unbuffered: bool,
+    /// Soft limit of open files.
+    pub open_files: u64,
+    /// The group of the step, and that of its attempt, in which it lies.
+    pub confinement: Confinement,
+    /// See `confinement`.
+    pub attempt_group: Confinement,
+    /// The tasks of this node.
+    pub tasks: Vec<TaskOrder>,
+    /// Name of the node.
+    pub node: String,
+    /// Where the streams are served, to be tried in order: `IP:port`.
+    pub addresses: Vec<String>,
+    /// The certificate of whoever serves them, in PEM: no other is trusted.
+    pub certificate: String,
+    /// Proves there that this is the step.
+    pub key: String,
+    /// Thousandths of cores that the step takes from others of its attempt.
+    pub cpu_milli: i64,
+    /// GPUs that it takes from others.
+    pub devices: Vec<u32>,
+}
+
+/// One task of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOrder {
+    /// Its rank in the step.
+    pub rank: u32,
+    /// `NAME=value` entries of its own.
+    pub environment: Vec<String>,
+    /// Its standard input.
+    pub stdin: Stream,
+    /// Its standard output.
+    pub stdout: Stream,
+    /// Its standard error.
+    pub stderr: Stream,
+}
+
+/// Where a standard stream of a task leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// To whoever started the step.
+    Served,
+    /// Into or from this file, relative to the working folder.
+    File(String),
+    /// Nowhere.
+    Nothing,
+}
+
 /// Whom a shim becomes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {

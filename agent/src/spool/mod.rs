@@ -9,6 +9,8 @@
 //! | `limit` | agent | another time limit ([`Limit`]); the shim reads it when it starts and when it gets SIGUSR1 |
 //! | `status` | shim, last of all | how it ended ([`Status`]) |
 //!
+//! Parts of steps have entries of the same form beside them ([`Steps`]).
+//!
 //! Whoever makes `pid` runs the attempt, and nobody can make it twice: that is what "at most once" rests on (law 8).
 //! Entries and the files that appear in them later come up whole, by rename. A folder that is done with is kept for
 //! the next attempt (`.free-N`), with its files to be written over. Nothing here waits for the disk: what a power cut could tear belongs to a boot
@@ -16,9 +18,11 @@
 
 mod entry;
 mod format;
+mod steps;
 
 pub use entry::{Claim, Entry};
-pub use format::{EndOrder, FormatError, Limit, Order, Program, Status, User};
+pub use format::{EndOrder, FormatError, Limit, Order, Program, Status, StepOrder, Stream, TaskOrder, User};
+pub use steps::Steps;
 
 use crate::files::{self, Keep};
 use crate::limits::{FREE_SPOOL_ENTRIES, SPOOL_FILE_BYTES};
@@ -68,6 +72,7 @@ impl SpoolError {
 pub struct Spool {
     folder: PathBuf,
     free: Arc<Mutex<Free>>,
+    steps: Steps,
 }
 
 /// Folders that wait for an attempt, by the number in their name.
@@ -83,11 +88,12 @@ impl Spool {
     /// # Errors
     /// What the file system says.
     pub fn open(data: &Path, boot_id: &str) -> Result<Self, SpoolError> {
-        let spool = Self { folder: data.join("spool"), free: Arc::default() };
-        make_folder(&spool.folder).map_err(|e| SpoolError::io("make", &spool.folder, e))?;
         let stamp = data.join("boot_id");
         let known = files::read(&stamp, 256).map_err(|e| SpoolError::io("read", &stamp, e))?;
         let same_boot = known.as_deref() == Some(boot_id.as_bytes());
+        let steps = Steps::open(data, same_boot)?;
+        let spool = Self { folder: data.join("spool"), free: Arc::default(), steps };
+        make_folder(&spool.folder).map_err(|e| SpoolError::io("make", &spool.folder, e))?;
         for name in spool.names()? {
             if !same_boot || parse_key(&name).is_none() {
                 let path = spool.folder.join(name);
@@ -99,6 +105,11 @@ impl Spool {
                 .map_err(|e| SpoolError::io("write", &stamp, e))?;
         }
         Ok(spool)
+    }
+
+    /// The parts of steps beside the attempts.
+    pub fn steps(&self) -> &Steps {
+        &self.steps
     }
 
     fn names(&self) -> Result<Vec<String>, SpoolError> {

@@ -146,7 +146,7 @@ impl Session {
     }
 
     pub fn welcome(&self, node: &str, unknown: &[v1::AttemptRef]) {
-        let welcome = v1::Welcome { node: node.into(), heartbeat_ms: 200, unknown: unknown.to_vec() };
+        let welcome = v1::Welcome { node: node.into(), heartbeat_ms: 200, unknown: unknown.to_vec(), over: Vec::new() };
         self.say(Say::Welcome(welcome));
     }
 

@@ -168,7 +168,7 @@ fn variables(
 }
 
 /// Cores of which a part is held count whole.
-fn whole_cores(milli: i64) -> u64 {
+pub(crate) fn whole_cores(milli: i64) -> u64 {
     u64::try_from(milli).unwrap_or(0).div_ceil(1000)
 }
 

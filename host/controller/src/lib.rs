@@ -29,6 +29,7 @@ pub mod scheduling;
 pub mod sequencer;
 pub mod service;
 pub mod sessions;
+pub mod steps;
 pub mod trust;
 
 pub use config::Config;

@@ -1,14 +1,17 @@
 //! The agents' sessions: registrations, launches and terminations going out, reports coming in.
 
+mod blobs;
+mod steps;
+
 use crate::counters::add;
 use crate::devices::{self, DeviceReports};
 use crate::handle::{Handle, Pending};
 use crate::launch::{self, Parts, blobs_of, resource_name};
+use crate::steps::Steps;
+use blobs::BlobCache;
 use ephor_core::command::NodeReport;
 use ephor_core::{AttemptPhase, Command, Event, OnFault, Reply, Stamped, State};
-use ephor_model::{
-    Amounts, AttemptKey, Digest, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Span, Usage, limits,
-};
+use ephor_model::{Amounts, AttemptKey, EndCause, Exit, JobId, NodeId, NodeSpec, ResourceId, Span, Usage, limits};
 use ephor_proto::v1;
 use ephor_proto::v1::{agent_message, controller_message, report};
 use ephor_store::Reader;
@@ -17,6 +20,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use steps::Registered;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -51,6 +55,8 @@ pub struct Sessions {
     links: Mutex<Links>,
     /// How the nodes' devices are doing.
     pub devices: DeviceReports,
+    /// The steps of running attempts.
+    pub steps: Steps,
     effects: std::sync::mpsc::Sender<Effects>,
 }
 
@@ -89,6 +95,8 @@ struct Effects {
     ends: Vec<Ending>,
     /// Attempts whose time limit may be another one now.
     adjusts: Vec<JobId>,
+    /// Attempts that are over, whose steps end with them, and the nodes that had any.
+    over: Vec<(AttemptKey, Vec<NodeId>)>,
     state: State,
 }
 
@@ -100,8 +108,15 @@ impl Sessions {
         counters: Arc<crate::counters::Counters>,
     ) -> Arc<Self> {
         let (effects, mail) = std::sync::mpsc::channel::<Effects>();
-        let sessions =
-            Arc::new(Self { settings, blobs, links: Mutex::default(), devices: DeviceReports::default(), effects });
+        let sessions = Self {
+            settings,
+            blobs,
+            links: Mutex::default(),
+            devices: DeviceReports::default(),
+            steps: Steps::default(),
+            effects,
+        };
+        let sessions = Arc::new(sessions);
         let weak = Arc::downgrade(&sessions);
         let spawned = std::thread::Builder::new().name("launcher".into()).spawn(move || {
             let mut cache = BlobCache::default();
@@ -126,10 +141,15 @@ impl Sessions {
         let mut launches = Vec::new();
         let mut ends = Vec::new();
         let mut adjusts = Vec::new();
+        let mut over = Vec::new();
         for stamped in events {
             match &stamped.event {
                 Event::Started { key, .. } => launches.push(key.job),
                 Event::EndOrdered { key, cause } => ends.push((*key, *cause, None)),
+                Event::Ended { key, .. } => {
+                    let nodes = self.steps.over(*key);
+                    over.extend((!nodes.is_empty()).then_some((*key, nodes)));
+                }
                 Event::Evicted { key, eviction } => ends.push((*key, EndCause::Preempted, Some(eviction.grace))),
                 Event::Modified { job, .. } => {
                     let count = state.jobs.get(job).map_or(0, |entry| entry.elements.len() as u64);
@@ -139,11 +159,11 @@ impl Sessions {
                 _ => {}
             }
         }
-        if launches.is_empty() && ends.is_empty() && adjusts.is_empty() {
+        if launches.is_empty() && ends.is_empty() && adjusts.is_empty() && over.is_empty() {
             return;
         }
         // The thread lives as long as `self`.
-        let _ = self.effects.send(Effects { launches, ends, adjusts, state: state.clone() });
+        let _ = self.effects.send(Effects { launches, ends, adjusts, over, state: state.clone() });
     }
 
     fn carry_out(&self, effects: &Effects, cache: &mut BlobCache, counters: &crate::counters::Counters) {
@@ -158,6 +178,9 @@ impl Sessions {
         }
         for ending in &effects.ends {
             self.terminate(state, *ending);
+        }
+        for (key, nodes) in &effects.over {
+            self.end_steps(state, *key, None, nodes);
         }
     }
 
@@ -341,6 +364,7 @@ impl Incoming {
                 agent_message::Body::Heartbeat(_) => true,
                 agent_message::Body::Report(report) => self.report(report, &acks).await,
                 agent_message::Body::Gpus(report) => self.devices(report).await,
+                agent_message::Body::Step(report) => self.step(report).await,
             };
             if !going_on {
                 break;
@@ -362,7 +386,7 @@ impl Incoming {
         false
     }
 
-    async fn register(&self, register: v1::Register) -> bool {
+    async fn register(&self, mut register: v1::Register) -> bool {
         let epoch = self.handle.snapshot().state.meta.epoch.0;
         if register.epoch > epoch {
             let text = format!(
@@ -376,6 +400,7 @@ impl Incoming {
             return self.refuse(format!("the certificate is for node {}, not {}", self.host, register.node)).await;
         }
         let holds: Vec<AttemptKey> = register.running.iter().map(key_of).collect();
+        let steps = Registered::read(&mut register, &self.handle.snapshot().state);
         let faults = devices::faults_of(&register.devices, self.sessions.settings.on_gpu_fault);
         let spec = match node_spec(register) {
             Ok(spec) => spec,
@@ -392,11 +417,14 @@ impl Incoming {
             node: name,
             heartbeat_ms: (self.sessions.settings.silence.as_millis() / 4).clamp(50, 15_000) as i64,
             unknown: unknown.into_iter().map(attempt_ref).collect(),
+            over: steps.over.iter().copied().map(attempt_ref).collect(),
         };
         let body = Some(controller_message::Body::Welcome(welcome));
         if self.outbox.send(Ok(v1::ControllerMessage { epoch, body })).await.is_err() {
             return false;
         }
+        // Before anybody can reach the node: no step is planned on it in ignorance of those that it holds.
+        steps.apply(&self.sessions, id);
         {
             let mut links = self.sessions.links();
             links.by_node.insert(id, Link { session: self.number, outbox: self.outbox.clone() });
@@ -432,7 +460,7 @@ impl Incoming {
         }
         if !launches.is_empty() || !ends.is_empty() || !adjusts.is_empty() {
             // The thread lives as long as the sessions.
-            let _ = self.sessions.effects.send(Effects { launches, ends, adjusts, state });
+            let _ = self.sessions.effects.send(Effects { launches, ends, adjusts, over: Vec::new(), state });
         }
     }
 
@@ -490,32 +518,6 @@ impl Incoming {
             Ok(pending) => acks.send((report.number, pending)).await.is_ok(),
             Err(_) => false,
         }
-    }
-}
-
-/// Scripts and environments of recent launches: an array's elements share theirs.
-#[derive(Default)]
-struct BlobCache {
-    recent: HashMap<Digest, Arc<[u8]>>,
-    bytes: usize,
-}
-
-impl BlobCache {
-    /// Bytes kept; then the cache starts anew.
-    const BYTES: usize = 32 << 20;
-
-    fn get(&mut self, blobs: &dyn Reader, digest: Digest) -> Option<Arc<[u8]>> {
-        if let Some(found) = self.recent.get(&digest) {
-            return Some(found.clone());
-        }
-        let loaded: Arc<[u8]> = blobs.blob(&digest).ok().flatten()?.into();
-        if self.bytes + loaded.len() > Self::BYTES {
-            self.recent.clear();
-            self.bytes = 0;
-        }
-        self.bytes += loaded.len();
-        self.recent.insert(digest, loaded.clone());
-        Some(loaded)
     }
 }
 

@@ -65,6 +65,21 @@ impl fmt::Display for AttemptKey {
     }
 }
 
+/// One step of one attempt: a parallel launch inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StepKey {
+    /// The attempt.
+    pub attempt: AttemptKey,
+    /// Number of the step, from 0.
+    pub step: u32,
+}
+
+impl fmt::Display for StepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.attempt, self.step)
+    }
+}
+
 /// SHA-256 of a blob (script, environment, component), written as 64 hex digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 32]);

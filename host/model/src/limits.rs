@@ -90,3 +90,27 @@ pub const IMPORT_NAMES: usize = 4_000_000;
 pub const IMPORT_PAIRS: usize = 256;
 /// Mistakes in Slurm's configuration that are told at once: more are not read by anybody.
 pub const IMPORT_MISTAKES: usize = 100;
+/// Tasks that one node has of a step: each takes a process and up to four descriptors of the step's shim.
+pub const STEP_TASKS_PER_NODE: u32 = 4096;
+/// Tasks of one step: as many as one `srun` can serve the streams of.
+pub const STEP_TASKS: u32 = 65_536;
+/// Steps of one attempt that run or wait for their start at a time.
+pub const STEPS_RUNNING: usize = 4096;
+/// Addresses at which a step's streams may be served.
+pub const STEP_ADDRESSES: usize = 8;
+/// Bytes of the certificate of a step's streams; one with an elliptic key has about 600.
+pub const STEP_CERTIFICATE_BYTES: usize = 4096;
+/// Bytes of a step's key in hexadecimal: 32 random ones.
+pub const STEP_KEY_BYTES: usize = 64;
+/// Bytes of a task's output or input in one message: small, so that signals and other tasks do not wait behind it.
+pub const STEP_DATA_BYTES: usize = 32 << 10;
+/// Bytes of one message between `srun` and a node: its data with room to spare, or the ends of all tasks of a node.
+pub const STEP_MESSAGE_BYTES: usize = 64 << 10;
+/// Bytes of a line that are held back until it is whole.
+pub const STEP_LINE_BYTES: usize = 16 << 10;
+/// How long a planned step is kept for its start, in milliseconds.
+pub const STEP_PLAN_MS: u64 = 30_000;
+/// How long the nodes of a step have to start it, in milliseconds: a node with a slow directory of users takes seconds.
+pub const STEP_START_MS: u64 = 60_000;
+/// How wide a number in the pattern of a file's name may be padded; Slurm's bound.
+pub const PATTERN_WIDTH: usize = 10;

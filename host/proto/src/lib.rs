@@ -5,6 +5,7 @@
 pub mod convert;
 pub mod limits;
 pub mod modify;
+pub mod step;
 
 /// Messages and services of `ephor.proto`.
 pub mod v1 {

@@ -15,6 +15,7 @@ pub mod scontrol;
 pub mod show;
 pub mod sinfo;
 pub mod squeue;
+pub mod srun;
 pub mod table;
 pub mod value;
 

@@ -2,7 +2,7 @@
 
 use ephor_slurm::columns::Column;
 use ephor_slurm::table::OptionDef;
-use ephor_slurm::{sacct, sbatch, scancel, scontrol, sinfo, squeue};
+use ephor_slurm::{sacct, sbatch, scancel, scontrol, sinfo, squeue, srun};
 use std::path::Path;
 
 fn options<K>(table: &[OptionDef<K>]) -> String {
@@ -42,6 +42,7 @@ fn commands() -> String {
 fn the_page_says_what_the_tables_say() {
     let tables = [
         ("sbatch", options(sbatch::table::TABLE)),
+        ("srun", options(srun::table::TABLE)),
         ("scancel", options(scancel::TABLE)),
         ("scontrol", commands()),
         ("squeue", options(squeue::table::TABLE)),

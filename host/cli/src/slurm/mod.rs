@@ -10,6 +10,7 @@ mod scancel;
 mod scontrol;
 mod sinfo;
 mod squeue;
+mod srun;
 
 use crate::connect::{Controller, SOCKET_VARIABLE};
 use crate::exit::CliError;
@@ -31,6 +32,7 @@ const COMMANDS: &[(&str, Run)] = &[
     ("scontrol", scontrol::run),
     ("sinfo", sinfo::run),
     ("squeue", squeue::run),
+    ("srun", srun::run),
 ];
 
 type Run = fn(&[String]) -> anyhow::Result<ExitCode>;
@@ -38,7 +40,7 @@ type Run = fn(&[String]) -> anyhow::Result<ExitCode>;
 /// Runs a command of Slurm
 #[derive(Args)]
 pub struct Slurm {
-    /// sacct, sbatch, scancel, scontrol, sinfo or squeue
+    /// sacct, sbatch, scancel, scontrol, sinfo, squeue or srun
     name: String,
     /// Its own options and words
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
@@ -107,6 +109,7 @@ fn finish(name: &str, result: anyhow::Result<ExitCode>) -> ExitCode {
             "sbatch" => "sbatch: error: Batch job submission failed: ",
             "sinfo" => "slurm_load_partitions: ",
             "scancel" => "scancel: error: ",
+            "srun" => "srun: error: Unable to create step: ",
             _ => "slurm_load_jobs error: ",
         };
         output::problem(&format!("{what}Unable to contact slurm controller (connect failure)"));
@@ -146,6 +149,14 @@ fn version() -> anyhow::Result<ExitCode> {
 fn help(text: &str) -> anyhow::Result<ExitCode> {
     output::raw(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The caller's environment. Entries that are not UTF-8 cannot travel and are left out.
+fn environment() -> Vec<String> {
+    let entry = |(name, value): (OsString, OsString)| {
+        Some(format!("{}={}", name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(entry).collect()
 }
 
 /// The user that runs this.

@@ -1,6 +1,6 @@
 //! `sbatch`.
 
-use super::{connect, help, version};
+use super::{connect, environment, help, version};
 use crate::connect::Controller;
 use crate::job::wait;
 use crate::{clock, output};
@@ -12,7 +12,6 @@ use ephor_proto::v1::{Empty, JobRef};
 use ephor_slurm::Failure;
 use ephor_slurm::sbatch::table::Key;
 use ephor_slurm::sbatch::{self, CommandLine, PROGRAM, Script};
-use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -99,14 +98,6 @@ fn read(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     from.take(limits::SCRIPT_BYTES as u64 + 1).read_to_end(&mut text)?;
     Ok(text)
-}
-
-/// The caller's environment. Entries that are not UTF-8 cannot travel and are left out.
-fn environment() -> Vec<String> {
-    let entry = |(name, value): (OsString, OsString)| {
-        Some(format!("{}={}", name.into_string().ok()?, value.into_string().ok()?))
-    };
-    std::env::vars_os().filter_map(entry).collect()
 }
 
 /// The controller's refusal in its own words, and below it the line that clients know for it.

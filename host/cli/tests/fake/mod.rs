@@ -188,6 +188,14 @@ impl Ephor for Service {
         Ok(Response::new(ModifyReply { messages: vec!["changed".into()] }))
     }
 
+    async fn plan_step(&self, _: Request<StepRequest>) -> Result<Response<StepPlan>, Status> {
+        Err(Status::failed_precondition("job 5 does not run"))
+    }
+
+    async fn start_step(&self, _: Request<StepStart>) -> Result<Response<Empty>, Status> {
+        Err(Status::failed_precondition("no step is planned"))
+    }
+
     async fn list_jobs(&self, request: Request<JobQuery>) -> Result<Response<JobList>, Status> {
         let query = request.into_inner();
         let mut jobs = jobs();

@@ -15,6 +15,7 @@ mod objects;
 mod policies;
 mod qos;
 mod reservations;
+mod steps;
 mod submit;
 
 pub(crate) use nodes::new_token;
@@ -189,6 +190,14 @@ impl Ephor for UserService {
 
     async fn status(&self, request: Request<v1::Empty>) -> Answer<v1::StatusReply> {
         cluster::status(&self.0, request).await
+    }
+
+    async fn plan_step(&self, request: Request<v1::StepRequest>) -> Answer<v1::StepPlan> {
+        steps::plan(&self.0, request).await
+    }
+
+    async fn start_step(&self, request: Request<v1::StepStart>) -> Answer<v1::Empty> {
+        steps::start(&self.0, request).await
     }
 
     type BackupStream = backup::Pieces;

@@ -75,7 +75,10 @@ fn value_of<'a>(name: &str, caller: &'a [String]) -> Option<&'a str> {
 }
 
 /// Splits at commas outside quotes, and takes the quotes away.
-fn split_list(text: &str) -> Result<Vec<String>, String> {
+///
+/// # Errors
+/// A quote that is not closed.
+pub fn split_list(text: &str) -> Result<Vec<String>, String> {
     let mut items = vec![String::new()];
     let mut quote = None;
     for c in text.chars() {

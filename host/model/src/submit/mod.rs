@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod cases;
 
+pub use environment::split_list;
 pub use error::{Place, SubmitError};
 pub use modify::{changes, is_changeable};
 pub use option::{Dialect, Given, JobOption, OptionDef, Takes};

@@ -36,9 +36,23 @@ pub fn nodes(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
+/// A number for each node, equal neighbours together: `4(x2),3`.
+pub fn by_node(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|a, b| a == b).map(|run| match run {
+        [only] => only.to_string(),
+        run => format!("{}(x{})", run[0], run.len()),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_by_node() {
+        assert_eq!(by_node(&[4, 4, 3, 4]), "4(x2),3,4");
+    }
 
     #[test]
     fn numbers_of_nodes() {
