@@ -55,3 +55,6 @@ pub const STEP_CONNECT: Duration = Duration::from_secs(20);
 pub const STEP_OUTBOX: usize = 16;
 /// Bytes of output on their way to whoever started a step, for each node.
 pub const STEP_WINDOW_BYTES: u32 = 1 << 20;
+
+/// Signals for an attempt that its shim has not taken.
+pub const SIGNALS_KEPT: usize = 16;

@@ -29,6 +29,9 @@ pub trait Nodes {
     /// Gives an attempt another time limit, counted from its start; ignored where it is not held or has ended.
     fn adjust(&mut self, order: v1::Adjust);
 
+    /// Passes a signal on to an attempt.
+    fn signal(&mut self, order: v1::Signal);
+
     /// Ends attempts of which the controller knows nothing, and tells nobody.
     fn forget(&mut self, node: &str, attempts: &[v1::AttemptRef]);
 

@@ -151,6 +151,7 @@ async fn session(endpoint: &Endpoint, nodes: &mut impl Nodes, epoch: &mut EpochK
                     Some(In::Launch(launch)) => nodes.launch(launch),
                     Some(In::Terminate(order)) => nodes.terminate(order),
                     Some(In::Adjust(order)) => nodes.adjust(order),
+                    Some(In::Signal(order)) => nodes.signal(order),
                     Some(In::Step(launch)) => nodes.launch_step(launch),
                     Some(In::EndSteps(order)) => nodes.end_steps(order),
                     Some(In::Acknowledge(done)) => nodes.acknowledge(done.number),

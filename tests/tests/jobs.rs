@@ -80,6 +80,42 @@ fn a_signal_before_the_time_limit_reaches_the_script_or_the_rest_of_the_job() {
 }
 
 #[test]
+fn a_signal_reaches_the_script_the_rest_of_the_job_or_both() {
+    let cluster = TestCluster::start(Options { agents: 1, cpus: 2, ..Options::default() });
+    let text = "#!/bin/bash\n#EPHOR -o told.out\ntrap 'echo script USR1' USR1\ntrap 'echo script USR2; exit 4' USR2\n\
+        (trap 'echo child USR1' USR1; trap 'echo child USR2' USR2; echo ready; while :; do sleep 0.05 & wait; done) &\n\
+        while :; do wait; done\n";
+    let id = cluster.submit(&[&script(&cluster, "told.sh", text)]);
+    let signal = |words: &[&str]| cluster.ephor_ok(&[&["job", "signal"], words, &[&id.to_string()]].concat());
+    let told = |lines: &[&str]| {
+        wait_for(&format!("{lines:?}"), || {
+            let text = read(&cluster, "told.out");
+            let mut found: Vec<&str> = text.lines().collect();
+            found.sort_unstable();
+            (found == lines).then_some(())
+        });
+    };
+    told(&["ready"]);
+    signal(&["USR1"]);
+    told(&["child USR1", "ready"]);
+    signal(&["--to", "script", "10"]);
+    told(&["child USR1", "ready", "script USR1"]);
+    signal(&["--to", "all", "SIGUSR2"]);
+    told(&["child USR1", "child USR2", "ready", "script USR1", "script USR2"]);
+    assert_eq!(cluster.wait_for_state(id, "FAILED")["exit_code"], 4);
+    let held = cluster.submit(&["-H", "--", "/bin/true"]).to_string();
+    for (words, says) in [
+        (["USR1", &id.to_string()], "it has ended"),
+        (["USR1", &held], "it does not run yet"),
+        (["USR1", "999"], "there is no such job"),
+        (["FOO", &held], "'FOO' is no signal"),
+    ] {
+        let (code, said) = cluster.ephor_fails(&["job", "signal", words[0], words[1]]);
+        assert!(code != 0 && said.contains(says), "{words:?}: {said}");
+    }
+}
+
+#[test]
 fn cancel_hold_release_requeue_and_why() {
     let cluster = TestCluster::start(Options { agents: 1, cpus: 1, ..Options::default() });
     let running = cluster.submit(&["--", "/bin/sleep", "600"]);

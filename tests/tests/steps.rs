@@ -416,6 +416,28 @@ fn a_step_of_a_job_that_ended_while_a_node_was_away_ends_when_the_node_is_back()
 }
 
 #[test]
+fn scancel_sends_a_signal_to_each_task_once_and_the_script_goes_on() {
+    let site = Site::start(2, 4);
+    let script = r#"
+srun -N2 -n2 -o task-%t bash -c 'trap "echo saved" USR2; echo ready; until test -e go; do sleep 0.05 & wait; done'
+echo after $?
+"#;
+    let id = site.submit(&["-N2", "-n2"], script);
+    let tasks_say = |text: &str| {
+        for name in ["task-0", "task-1"] {
+            wait_for(&format!("{name} to say {text:?}"), || (site.file(name) == text).then_some(()));
+        }
+    };
+    tasks_say("ready\n");
+    assert_eq!(site.run("scancel", &[&id, "--signal", "USR2"]), (0, String::new(), String::new()));
+    tasks_say("ready\nsaved\n");
+    fs::write(site.folder().join("go"), "").unwrap();
+    site.wait_for_state(&id, "COMPLETED");
+    assert_eq!(site.file(&format!("slurm-{id}.out")), "after 0\n");
+    tasks_say("ready\nsaved\n");
+}
+
+#[test]
 fn a_running_step_does_not_notice_a_controller_that_restarts() {
     let mut site = Site::start(2, 4);
     let script = r#"

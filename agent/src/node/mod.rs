@@ -14,11 +14,11 @@ mod steps;
 pub use launcher::{Launching, probe};
 
 use crate::facts::now_ms;
-use crate::limits::ATTEMPTS_HELD;
+use crate::limits::{ATTEMPTS_HELD, SIGNALS_KEPT};
 use crate::nodes::{News, Nodes};
 use crate::reports::Reports;
-use crate::spool::{EndOrder, Limit, Spool, Status};
-use ephor_model::{AttemptKey, EndCause, JobId, StepKey};
+use crate::spool::{EndOrder, Limit, SignalOrder, Spool, Status};
+use ephor_model::{AttemptKey, EndCause, JobId, SignalTo, StepKey};
 use ephor_proto::v1;
 use launcher::{Launcher, Task};
 use process::Process;
@@ -51,6 +51,8 @@ struct Held {
     end: Option<EndOrder>,
     /// Has this time limit as soon as its shim is there.
     limit: Option<Limit>,
+    /// For it as soon as its shim is there.
+    signals: Vec<SignalOrder>,
     /// Number of the report of its end.
     ended: Option<u64>,
     /// The controller does not know it: nobody waits for its report.
@@ -106,12 +108,13 @@ impl Node {
             Event::Started { key, process, began_ms } => {
                 let Some(held) = self.held.get_mut(&key) else { return };
                 held.process = Some(process.clone());
-                let (end, limit) = (held.end.take(), held.limit.take());
+                let (end, limit, signals) = (held.end.take(), held.limit.take(), std::mem::take(&mut held.signals));
                 self.began(key, began_ms);
                 self.watch(key, process);
                 if let Some(limit) = limit {
                     self.limit(key, limit);
                 }
+                signals.into_iter().for_each(|order| self.send_signal(key, order));
                 if let Some(end) = end {
                     self.end(key, end);
                 }
@@ -181,8 +184,20 @@ impl Node {
             return;
         }
         match entry.set_limit(limit) {
-            Ok(()) => process.adjust(),
+            Ok(()) => process.look(),
             Err(e) => tracing::error!(attempt = %key, "it keeps its old time limit: {e}"),
+        }
+    }
+
+    fn send_signal(&mut self, key: AttemptKey, order: SignalOrder) {
+        let Some(held) = self.held.get_mut(&key) else { return };
+        match &held.process {
+            None if held.signals.len() < SIGNALS_KEPT => held.signals.push(order),
+            None => tracing::warn!(attempt = %key, "a signal is dropped: too many came before it began"),
+            Some(process) => match self.spool.entry(key).add_signal(order) {
+                Ok(()) => process.look(),
+                Err(e) => tracing::error!(attempt = %key, "a signal is dropped: {e}"),
+            },
         }
     }
 
@@ -280,6 +295,18 @@ impl Nodes for Node {
         let Some(key) = order.attempt.map(key) else { return tracing::error!("a time limit names no attempt") };
         if self.is_mine(&order.node) && self.held.get(&key).is_some_and(|held| held.ended.is_none()) {
             self.limit(key, Limit { ms: order.time_limit.and_then(|ms| u64::try_from(ms).ok()) });
+        }
+    }
+
+    fn signal(&mut self, order: v1::Signal) {
+        let Some(key) = order.attempt.map(key) else { return tracing::error!("a signal names no attempt") };
+        if self.is_mine(&order.node) && self.held.get(&key).is_some_and(|held| held.ended.is_none()) {
+            let to = match order.to() {
+                v1::SignalTo::Others => SignalTo::Others,
+                v1::SignalTo::Script => SignalTo::Script,
+                v1::SignalTo::All => SignalTo::All,
+            };
+            self.send_signal(key, SignalOrder { number: order.number, to });
         }
     }
 

@@ -39,8 +39,8 @@ impl Process {
         let _ = sys::pidfd_send_signal(self.fd.as_fd(), Signal::SIGTERM);
     }
 
-    /// Tells the shim that there is another time limit. One that is gone needs none.
-    pub fn adjust(&self) {
+    /// Tells the shim that there is another time limit, or a signal. One that is gone needs none.
+    pub fn look(&self) {
         let _ = sys::pidfd_send_signal(self.fd.as_fd(), Signal::SIGUSR1);
     }
 

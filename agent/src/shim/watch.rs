@@ -5,7 +5,7 @@ use crate::facts::now_ms;
 use crate::limits::MESSAGE_TEXT_BYTES;
 use crate::spool::{EndOrder, Entry, Status};
 use crate::sys;
-use ephor_model::{EndCause, WarningSignal};
+use ephor_model::{EndCause, SignalTo, WarningSignal};
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -23,6 +23,8 @@ struct Watch {
     exit: Option<(i32, i32)>,
     /// It had its signal before the time limit.
     warned: bool,
+    /// How many of the signals in its folder it had.
+    signals: u64,
     /// Why it is being ended, if it is.
     cause: Option<EndCause>,
     /// When to kill what is left.
@@ -33,7 +35,7 @@ struct Watch {
 
 /// Waits for the end of an attempt and of everything that belongs to it.
 pub fn watch(entry: &Entry, signals: &SigSet, started: Started) -> Status {
-    let mut watch = Watch { started, exit: None, warned: false, cause: None, kill_at: None, killed: false };
+    let mut watch = Watch { started, exit: None, warned: false, signals: 0, cause: None, kill_at: None, killed: false };
     watch.read_limit(entry);
     while !watch.reap() {
         watch.act();
@@ -43,7 +45,10 @@ pub fn watch(entry: &Entry, signals: &SigSet, started: Started) -> Status {
                 let order = entry.end_order().ok().flatten();
                 watch.end(order.unwrap_or(EndOrder { cause: EndCause::Cancelled, grace_ms: None }));
             }
-            Some(Signal::SIGUSR1) => watch.read_limit(entry),
+            Some(Signal::SIGUSR1) => {
+                watch.read_limit(entry);
+                watch.read_signals(entry);
+            }
             _ => {}
         }
     }
@@ -72,6 +77,17 @@ impl Watch {
         if let Ok(Some(limit)) = entry.limit() {
             self.started.limits.0 = limit.ms;
         }
+    }
+
+    /// Passes on the signals that came since the last time.
+    fn read_signals(&mut self, entry: &Entry) {
+        let Ok(signals) = entry.signals() else { return };
+        for order in signals.after(self.signals) {
+            if let Ok(signal) = Signal::try_from(order.number) {
+                self.pass_on(signal, order.to);
+            }
+        }
+        self.signals = signals.count;
     }
 
     fn ended(&mut self, pid: Pid, exit: (i32, i32)) {
@@ -130,13 +146,19 @@ impl Watch {
     fn warn(&mut self) {
         self.warned = true;
         let Some(WarningSignal { number, to_script, .. }) = self.started.signal else { return };
-        let Ok(signal) = Signal::try_from(number) else { return };
+        if let Ok(signal) = Signal::try_from(number) {
+            self.pass_on(signal, if to_script { SignalTo::Script } else { SignalTo::Others });
+        }
+    }
+
+    fn pass_on(&self, signal: Signal, to: SignalTo) {
         let first = self.started.pid;
-        if to_script || !self.started.is_script {
+        let to_first = to != SignalTo::Others || !self.started.is_script;
+        if to_first && self.exit.is_none() {
             // By its number: at the very beginning it is in no group yet. It was not reaped, so that the number is its own.
             let _ = kill(first, signal);
         }
-        if !to_script {
+        if to != SignalTo::Script {
             self.started.confinement.signal_but(Pid::this(), signal, first);
         }
     }

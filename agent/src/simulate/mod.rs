@@ -208,6 +208,9 @@ impl Nodes for Simulation {
         }
     }
 
+    // What sleeps instead of running minds none.
+    fn signal(&mut self, _: v1::Signal) {}
+
     fn launch_step(&mut self, launch: v1::StepLaunch) {
         let message = "this node is simulated: its jobs sleep instead of run, and have no steps".into();
         let v1::StepLaunch { node, attempt, step, .. } = launch;

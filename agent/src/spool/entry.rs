@@ -1,7 +1,8 @@
 //! One attempt's folder in the spool.
 
-use super::format::{EndOrder, Limit, Order, Status, StepOrder, decode, encode};
+use super::format::{EndOrder, Limit, Order, SignalOrder, Signals, Status, StepOrder, decode, encode};
 use super::{SpoolError, read_file};
+use crate::limits::SIGNALS_KEPT;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
@@ -144,6 +145,27 @@ impl Entry {
         self.put("limit", &limit)
     }
 
+    /// The signals that it was sent.
+    ///
+    /// # Errors
+    /// What the file system says, or a file that does not read.
+    pub fn signals(&self) -> Result<Signals, SpoolError> {
+        self.get("signals").map(Option::unwrap_or_default)
+    }
+
+    /// Writes one more signal down.
+    ///
+    /// # Errors
+    /// What the file system says, or a file that does not read.
+    pub fn add_signal(&self, order: SignalOrder) -> Result<(), SpoolError> {
+        let Signals { count, mut last } = self.signals()?;
+        if last.len() >= SIGNALS_KEPT {
+            last.remove(0);
+        }
+        last.push(order);
+        self.put("signals", &Signals { count: count + 1, last })
+    }
+
     /// Makes the folder ready for another attempt. Files are kept to be written over: making and removing files by
     /// the thousand is what file systems are slowest at. Not so the script: it was its user's, who may have given it a
     /// second name.
@@ -152,7 +174,7 @@ impl Entry {
     /// What the file system says.
     pub(super) fn reset(&self) -> Result<(), SpoolError> {
         let fail = |e| SpoolError::io("reset", &self.folder, e);
-        for file in ["script", "end", "limit"] {
+        for file in ["script", "end", "limit", "signals"] {
             missing_is_fine(std::fs::remove_file(self.folder.join(file))).map_err(fail)?;
         }
         for file in ["pid", "status"] {

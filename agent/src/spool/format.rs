@@ -1,7 +1,7 @@
 //! The versioned content of the files in a spool entry.
 
 use crate::confine::Confinement;
-use ephor_model::{EndCause, WarningSignal};
+use ephor_model::{EndCause, SignalTo, WarningSignal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +138,32 @@ pub struct EndOrder {
 pub struct Limit {
     /// In milliseconds; `None`: there is none.
     pub ms: Option<u64>,
+}
+
+/// A signal for the processes of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalOrder {
+    /// Its number, 1 to 31.
+    pub number: i32,
+    /// Which of them get it.
+    pub to: SignalTo,
+}
+
+/// The last signals that were ordered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signals {
+    /// How many there were in all.
+    pub count: u64,
+    /// The last ones of them, at most [`crate::limits::SIGNALS_KEPT`], the newest at the end.
+    pub last: Vec<SignalOrder>,
+}
+
+impl Signals {
+    /// Those behind the first `seen` of all, as far as they are kept.
+    pub fn after(&self, seen: u64) -> &[SignalOrder] {
+        let new = usize::try_from(self.count.saturating_sub(seen)).unwrap_or(usize::MAX);
+        &self.last[self.last.len().saturating_sub(new)..]
+    }
 }
 
 /// How an attempt ended.

@@ -7,6 +7,7 @@
 //! | `pid` | shim, first of all | which process holds the attempt ([`Claim`]) |
 //! | `end` | agent | that the attempt is to be ended ([`EndOrder`]); the shim reads it when it gets SIGTERM |
 //! | `limit` | agent | another time limit ([`Limit`]); the shim reads it when it starts and when it gets SIGUSR1 |
+//! | `signals` | agent | signals for the attempt ([`Signals`]); the shim reads them when it gets SIGUSR1 |
 //! | `status` | shim, last of all | how it ended ([`Status`]) |
 //!
 //! Parts of steps have entries of the same form beside them ([`Steps`]).
@@ -21,7 +22,9 @@ mod format;
 mod steps;
 
 pub use entry::{Claim, Entry};
-pub use format::{EndOrder, FormatError, Limit, Order, Program, Status, StepOrder, Stream, TaskOrder, User};
+pub use format::{
+    EndOrder, FormatError, Limit, Order, Program, SignalOrder, Signals, Status, StepOrder, Stream, TaskOrder, User,
+};
 pub use steps::Steps;
 
 use crate::files::{self, Keep};

@@ -36,7 +36,7 @@ pub use request::{GpuRequest, MemRequest, Request, Topology};
 pub use reservation::Reservation;
 pub use resource::{Amounts, ResourceId};
 pub use shared::Shared;
-pub use signal::WarningSignal;
+pub use signal::{SignalTo, WarningSignal};
 pub use state::{EndCause, Exit, Hold, JobState, ReasonCode, Usage};
 pub use time::{Span, Timestamp};
 pub use use_limits::{Association, UseLimits};

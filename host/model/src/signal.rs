@@ -68,6 +68,18 @@ const NAMES: [(i32, &str); 32] = [
     (29, "POLL"),
 ];
 
+/// Which processes of an attempt get a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SignalTo {
+    /// Every one but the script's own shell; all where there is no script.
+    #[default]
+    Others,
+    /// The script's own shell, or the program where there is no script.
+    Script,
+    /// Every one.
+    All,
+}
+
 impl WarningSignal {
     /// Longest time before the limit.
     pub const LONGEST: Span = Span::seconds(65_535);
@@ -104,7 +116,8 @@ impl WarningSignal {
     }
 }
 
-fn number(name: &str) -> Option<i32> {
+/// The number of a signal by its name, with or without `SIG`, or of a number from 1 to 31; `None`: it is no signal.
+pub fn number(name: &str) -> Option<i32> {
     if let Ok(number) = name.parse::<i32>() {
         return Some(number).filter(|n| (1..=31).contains(n));
     }

@@ -11,11 +11,16 @@ use ephor_model::{ArraySpec, JobState};
 /// Name of the command in messages.
 pub const PROGRAM: &str = "scancel";
 
+/// The signal that ends a job.
+const KILL: i32 = 9;
+
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is named after the option that stands beside it in TABLE")]
 pub enum Key {
     Account,
+    Batch,
+    Full,
     Help,
     Me,
     Name,
@@ -45,16 +50,14 @@ const fn def(
     OptionDef::new(key, long, short, takes, fate)
 }
 
-const SHELL: Fate = Void("the whole job ends, the script and all that it started");
-
 /// Every option of `scancel` 22.05.
 #[rustfmt::skip]
 pub const TABLE: &[OptionDef<Key>] = &[
     env("SCANCEL_ACCOUNT", def(K::Account, "account", Some('A'), Value("NAME"), Works)),
-    def(K::Other("batch"), "batch", Some('b'), Nothing, SHELL),
+    def(K::Batch, "batch", Some('b'), Nothing, Works),
     def(K::Other("clusters"), "clusters", Some('M'), Value("NAMES"), Refused("the command talks to one controller; leave it out")),
     def(K::Other("ctld"), "ctld", None, Nothing, Void("it always goes through the controller")),
-    def(K::Other("full"), "full", Some('f'), Nothing, SHELL),
+    def(K::Full, "full", Some('f'), Nothing, Works),
     def(K::Help, "help", None, Nothing, Works),
     def(K::Other("hurry"), "hurry", Some('H'), Nothing, Void("there are no burst buffers")),
     def(K::Other("interactive"), "interactive", Some('i'), Nothing, Refused("`squeue` first, then the ids")),
@@ -67,7 +70,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Quiet, "quiet", Some('Q'), Nothing, Works),
     def(K::Reservation, "reservation", Some('R'), Value("NAME"), Works),
     def(K::Other("sibling"), "sibling", None, Value("NAME"), Refused("there is one cluster; leave it out")),
-    def(K::Signal, "signal", Some('s'), Value("SIGNAL"), Fate::Differs("KILL and TERM only: the job ends, with its grace")),
+    def(K::Signal, "signal", Some('s'), Value("SIGNAL"), Fate::Differs("KILL ends the job, with its grace; others go to every process of the job but the script's shell, steps included")),
     env("SCANCEL_STATE", def(K::State, "state", Some('t'), Value("STATE"), Works)),
     def(K::Help, "usage", None, Nothing, Works),
     env("SCANCEL_USER", def(K::User, "user", Some('u'), Value("NAME"), Works)),
@@ -91,6 +94,12 @@ pub struct Query {
     pub reservation: Option<String>,
     pub nodes: Vec<String>,
     pub state: Option<JobState>,
+    /// The signal to send; none: the job is to end.
+    pub signal: Option<i32>,
+    /// For the script's shell alone.
+    pub batch: bool,
+    /// For the script's shell too.
+    pub full: bool,
     pub quiet: bool,
     pub verbose: bool,
     pub version: bool,
@@ -159,7 +168,9 @@ impl Query {
                 };
                 self.state = Some(live.ok_or_else(lines)?);
             }
-            K::Signal => signal(&value.unwrap_or_default())?,
+            K::Signal => self.signal = signal(&value.unwrap_or_default())?,
+            K::Batch => self.batch = true,
+            K::Full => self.full = true,
             K::Other(_) => {}
         }
         match TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate) {
@@ -197,21 +208,11 @@ fn ids(word: &str) -> Option<Vec<JobId>> {
     Some(indices.map(|index| JobId { job, index: Some(index) }).collect())
 }
 
-/// Names that Slurm knows; most cannot be sent.
-const SIGNALS: [&str; 14] =
-    ["HUP", "INT", "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1", "USR2", "URG", "CONT", "STOP", "TSTP", "TTIN"];
-
-fn signal(text: &str) -> Result<(), Failure> {
-    let name = text.to_ascii_uppercase();
-    let name = name.strip_prefix("SIG").unwrap_or(&name);
-    match name {
-        "KILL" | "TERM" | "9" | "15" => Ok(()),
-        _ if SIGNALS.contains(&name) || name.parse::<u32>().is_ok_and(|n| (1..65).contains(&n)) => {
-            let text = format!("--signal={text} is not there in Ephor: jobs can be ended, with TERM or KILL");
-            Err(Failure::error(PROGRAM, text, 1))
-        }
-        _ => Err(Failure { lines: vec![format!("Unknown job signal: {text}")], code: 1 }),
-    }
+/// The number of a signal; `None`: it ends the job, as none does.
+fn signal(text: &str) -> Result<Option<i32>, Failure> {
+    let unknown = || Failure { lines: vec![format!("Unknown job signal: {text}")], code: 1 };
+    let number = ephor_model::signal::number(text).ok_or_else(unknown)?;
+    Ok(Some(number).filter(|number| *number != KILL))
 }
 
 /// The help of the command.
@@ -234,7 +235,10 @@ mod tests {
         let shown: Vec<(u64, Option<u32>)> = query.jobs.iter().map(|id| (id.job, id.index)).collect();
         assert_eq!(shown, [(1, None), (2, Some(3)), (4, None), (5, Some(1)), (5, Some(2)), (5, Some(7))]);
         assert_eq!((query.user.as_deref(), query.state, query.quiet), (Some("ann"), Some(JobState::Pending), true));
-        assert!(read("-s SIGTERM 1").is_ok());
+        let signal = |line: &str| read(line).map(|query| (query.signal, query.batch, query.full)).unwrap();
+        assert_eq!(signal("-s SIGKILL 1"), (None, false, false));
+        assert_eq!(signal("1 --signal usr2"), (Some(12), false, false));
+        assert_eq!((signal("-b -s 10 1"), signal("-f -s TERM 1")), ((Some(10), true, false), (Some(15), false, true)));
     }
 
     #[test]
@@ -244,7 +248,7 @@ mod tests {
             ("", "scancel: error: No job identification provided"),
             ("-t foo 1", "Invalid job state specified: foo"),
             ("-s FOO 1", "Unknown job signal: FOO"),
-            ("-s USR1 1", "scancel: error: --signal=USR1 is not there in Ephor: jobs can be ended, with TERM or KILL"),
+            ("-s 65 1", "Unknown job signal: 65"),
         ] {
             let failure = read(line).unwrap_err();
             assert_eq!((failure.lines[0].as_str(), failure.code), (text, 1));

@@ -3,7 +3,7 @@
 use crate::connect::Controller;
 use crate::{Global, output};
 use clap::Args;
-use ephor_proto::v1::{JobAction, JobActionRequest, JobRef};
+use ephor_proto::v1::{JobAction, JobActionReply, JobActionRequest, JobRef};
 use std::process::ExitCode;
 
 /// Acts on jobs.
@@ -22,12 +22,17 @@ impl Act {
     pub fn run(self, global: &Global, action: JobAction) -> anyhow::Result<ExitCode> {
         let request = JobActionRequest { action: action.into(), jobs: self.ids };
         let reply = Controller::connect(global)?.call(async |c| c.act_on_jobs(request).await)?;
-        if global.json {
-            output::json(&reply)?;
-        }
-        for problem in &reply.problems {
-            output::problem(&format!("error: job {}: {}", problem.job, problem.error));
-        }
-        Ok(if reply.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        tell(&reply, global)
     }
+}
+
+/// Says which jobs it could not be done to.
+pub(super) fn tell(reply: &JobActionReply, global: &Global) -> anyhow::Result<ExitCode> {
+    if global.json {
+        output::json(reply)?;
+    }
+    for problem in &reply.problems {
+        output::problem(&format!("error: job {}: {}", problem.job, problem.error));
+    }
+    Ok(if reply.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,6 +6,7 @@ mod modify;
 mod options;
 pub(crate) mod reference;
 mod show;
+mod signal;
 mod submit;
 pub(crate) mod wait;
 mod why;
@@ -44,6 +45,8 @@ enum Command {
     Release(act::Act),
     /// End running jobs and let them wait again
     Requeue(act::Act),
+    /// Send running jobs a signal
+    Signal(signal::Signal),
 }
 
 impl Job {
@@ -62,6 +65,7 @@ impl Job {
             Command::Hold(command) => command.run(global, JobAction::Hold),
             Command::Release(command) => command.run(global, JobAction::Release),
             Command::Requeue(command) => command.run(global, JobAction::Requeue),
+            Command::Signal(command) => command.run(global),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{connect, help, me, variable, version};
 use crate::connect::Controller;
 use crate::output;
 use ephor_model::JobState;
-use ephor_proto::v1::{JobAction, JobActionRequest, JobQuery, JobRef};
+use ephor_proto::v1::{JobAction, JobActionRequest, JobQuery, JobRef, SignalRequest, SignalTo};
 use ephor_slurm::scancel::{self, PROGRAM, Query};
 use ephor_slurm::squeue::names;
 use std::process::ExitCode;
@@ -27,12 +27,25 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if query.verbose {
-        jobs.iter().for_each(|job| {
-            output::problem(&format!("{PROGRAM}: Terminating job {}", crate::job::reference::show(job)))
-        });
+        let what = query.signal.map_or_else(|| "Terminating".to_owned(), |number| format!("Signal {number} to"));
+        jobs.iter()
+            .for_each(|job| output::problem(&format!("{PROGRAM}: {what} job {}", crate::job::reference::show(job))));
     }
-    let request = JobActionRequest { action: JobAction::Cancel.into(), jobs };
-    let reply = controller.call(async |c| c.act_on_jobs(request).await)?;
+    let reply = match query.signal {
+        None => {
+            let request = JobActionRequest { action: JobAction::Cancel.into(), jobs };
+            controller.call(async |c| c.act_on_jobs(request).await)?
+        }
+        Some(number) => {
+            let to = match (query.full, query.batch) {
+                (true, _) => SignalTo::All,
+                (_, true) => SignalTo::Script,
+                _ => SignalTo::Others,
+            };
+            let request = SignalRequest { jobs, number, to: to.into() };
+            controller.call(async |c| c.signal_jobs(request).await)?
+        }
+    };
     let mut code = ExitCode::SUCCESS;
     for problem in &reply.problems {
         // A job that is gone is what was asked for.

@@ -170,6 +170,10 @@ impl Ephor for Service {
         Ok(Response::new(SubmitReply { job: 42, messages: vec!["memory was set to 4G".into()] }))
     }
 
+    async fn signal_jobs(&self, _: Request<SignalRequest>) -> Result<Response<JobActionReply>, Status> {
+        Err(Status::unimplemented("signals"))
+    }
+
     async fn act_on_jobs(&self, request: Request<JobActionRequest>) -> Result<Response<JobActionReply>, Status> {
         let request = request.into_inner();
         let unknown = request.jobs.iter().filter(|j| j.job == 99);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 /// Jobs of one request.
-const JOBS_AT_ONCE: usize = limits::QUERY_ROWS;
+pub(super) const JOBS_AT_ONCE: usize = limits::QUERY_ROWS;
 
 /// What a reference means in the live state.
 pub(super) struct Meant {
@@ -107,7 +107,7 @@ pub(super) fn is_operator(caller: &Caller, owner: Uid) -> bool {
     caller.identity.uid != owner || caller.identity.uid.0 == 0
 }
 
-fn problem(reference: v1::JobRef, error: String) -> v1::JobProblem {
+pub(super) fn problem(reference: v1::JobRef, error: String) -> v1::JobProblem {
     v1::JobProblem { job: shown(reference), error }
 }
 

@@ -15,6 +15,7 @@ mod objects;
 mod policies;
 mod qos;
 mod reservations;
+mod signals;
 mod steps;
 mod submit;
 
@@ -122,6 +123,10 @@ impl Ephor for UserService {
 
     async fn act_on_jobs(&self, request: Request<v1::JobActionRequest>) -> Answer<v1::JobActionReply> {
         jobs::act(&self.0, request).await
+    }
+
+    async fn signal_jobs(&self, request: Request<v1::SignalRequest>) -> Answer<v1::JobActionReply> {
+        signals::send(&self.0, request).await
     }
 
     async fn modify_job(&self, request: Request<v1::ModifyRequest>) -> Answer<v1::ModifyReply> {

@@ -2,7 +2,7 @@
 
 use super::{Incoming, Sessions, attempt_ref, key_of};
 use crate::steps::Part;
-use ephor_core::State;
+use ephor_core::{Attempt, State};
 use ephor_model::{AttemptKey, NodeId, StepKey, limits};
 use ephor_proto::v1;
 use ephor_proto::v1::controller_message::Body;
@@ -45,6 +45,22 @@ impl Sessions {
             }
         }
         Ok(())
+    }
+
+    /// Passes a signal on to the node on which an attempt's script runs; `srun` there passes it on to its steps.
+    ///
+    /// # Errors
+    /// That node has no session.
+    pub(crate) fn signal(&self, state: &State, attempt: &Attempt, number: i32, to: v1::SignalTo) -> Result<(), String> {
+        let Some(first) = attempt.allocation.parts.first() else { return Err("it has no node".into()) };
+        let node = state.node_name(first.node);
+        let key = Some(attempt_ref(attempt.key));
+        let order = v1::Signal { node: node.clone(), attempt: key, number, to: to.into() };
+        let link = self.links().by_node.get(&first.node).cloned();
+        match link.is_some_and(|link| self.post(&link, state, Body::Signal(order))) {
+            true => Ok(()),
+            false => Err(format!("the agent of {node} is not connected, so that nothing got the signal")),
+        }
     }
 
     /// Tells nodes to end a step, or all of an attempt that is over. One without a session is told when it registers.
