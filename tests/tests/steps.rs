@@ -114,6 +114,7 @@ fn tasks_know_themselves_and_their_step() {
     let show = r#"srun sh -c 'echo "$SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURMD_NODENAME $SLURM_GTIDS"'
 srun -n1 -N1 -w n2 -c2 -J inner env > env.out
 srun --export=NONE,A=5 -n1 /usr/bin/env > none.out
+for i in 1 2 3 4 5 6; do srun -N1 -n2 sh -c 'echo $SLURMD_NODENAME'; done > in-turn 2>&1
 "#;
     let out = site.job(&["-N2", "-n4", "--ntasks-per-node=2", "-o", "slurm-%j.out"], show);
     assert_eq!(sorted(&out), ["0 0 0 n1 0,1", "1 1 0 n1 0,1", "2 0 1 n2 2,3", "3 1 1 n2 2,3"]);
@@ -147,6 +148,8 @@ srun --export=NONE,A=5 -n1 /usr/bin/env > none.out
     // The way to the controller leads over the node's own agent.
     assert!(env.contains("EPHOR_SOCKET=") && env.contains("/n2/agent.sock"), "{env}");
     assert!(env.lines().any(|line| line.starts_with("SLURM_TASK_PID=")));
+    // A step that is over is in nobody's way.
+    assert_eq!(site.file("in-turn"), "n1\n".repeat(12));
     let none = site.file("none.out");
     assert!(none.contains("A=5\n") && none.contains("SLURM_STEP_ID=2\n") && !none.contains("HOME="), "{none}");
 }

@@ -205,6 +205,10 @@ impl Ephor for UserService {
         steps::start(&self.0, request).await
     }
 
+    async fn end_step(&self, request: Request<v1::StepRef>) -> Answer<v1::Empty> {
+        steps::end(&self.0, request).await
+    }
+
     type BackupStream = backup::Pieces;
 
     async fn backup(&self, request: Request<v1::Empty>) -> Answer<Self::BackupStream> {

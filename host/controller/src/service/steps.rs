@@ -145,6 +145,22 @@ pub(super) async fn start(services: &Arc<Services>, request: Request<v1::StepSta
     Ok(Response::new(v1::Empty {}))
 }
 
+pub(super) async fn end(services: &Arc<Services>, request: Request<v1::StepRef>) -> Answer<v1::Empty> {
+    let caller = services.access.caller(&request).await?;
+    let wire = request.into_inner();
+    let attempt = wire.attempt.ok_or_else(|| Status::invalid_argument("the step names no attempt"))?;
+    let attempt = AttemptKey { job: JobId(attempt.job), number: attempt.attempt };
+    let snapshot = services.handle.snapshot();
+    let state = &snapshot.state;
+    // One that is over took its steps along.
+    if state.attempts.get(&attempt.job).is_some_and(|live| live.key == attempt) {
+        may_run(services, &caller, state, attempt.job).await?;
+        let nodes = services.sessions.steps.give_up(StepKey { attempt, step: wire.step });
+        services.sessions.end_steps(state, attempt, Some(wire.step), &nodes);
+    }
+    Ok(Response::new(v1::Empty {}))
+}
+
 /// Takes a step back that did not start as a whole, also where whoever asked for it has gone.
 struct Guard<'a> {
     services: &'a Services,

@@ -1,6 +1,6 @@
 //! `srun`: plans a step with the controller, serves its streams to its nodes, and says what became of its tasks.
 //!
-//! The controller is asked twice and then let go: from then on the nodes' parts of the step call here. So a controller that
+//! The controller is asked for room and for the start, and then let go: from then on the nodes' parts of the step call here. So a controller that
 //! restarts does not disturb a step, and the step ends with this process.
 
 mod ask;
@@ -60,6 +60,7 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     ask::start(&step, &plan, &listening, program)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(watch::watch(&step, &plan, listening, &files, writer, input))?;
+    ask::end(&plan);
     // Whoever reads standard input may wait for ever.
     runtime.shutdown_background();
     Ok(ExitCode::from(code))
