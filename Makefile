@@ -6,7 +6,7 @@ PROFILE := --release
 PLUGINS := target/plugins
 HOSTILE := target/hostile
 
-.PHONY: help build plugins hostile toolchain demo test bench corpus check-long fmt lint clean
+.PHONY: help build plugins hostile toolchain demo test bench corpus clients test-clients check-long fmt lint clean
 
 help:
 	@echo 'make build       ephor, ephor-agent, ephor-shim in target/release, policies in $(PLUGINS)'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test        every test that runs in minutes'
 	@echo 'make bench       figures as JSON, one object a line; ONLY=name for one of them'
 	@echo 'make corpus      scripts with what Slurm made of them, against a live controller; FILE=... names them'
+	@echo 'make test-clients  clients of Slurm from PyPI, unchanged, against a live cluster'
 	@echo 'make check-long  the tests that take long'
 	@echo 'make lint        formatting and clippy, as CI runs them'
 
@@ -47,6 +48,18 @@ bench: build
 
 corpus: build
 	target/release/ephor-corpus $(or $(FILE),../shared/sbatch/corpus.yaml)
+
+# Versions that were tried; another one may be named: make test-clients SUBMITIT=...
+SUBMITIT ?= 1.5.4
+CLIENTS := target/clients
+
+clients:
+	@command -v python3 >/dev/null || { echo 'Python is missing: install python3 and python3-venv from your distribution'; exit 1; }
+	test -x $(CLIENTS)/bin/pip || python3 -m venv $(CLIENTS)
+	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check submitit==$(SUBMITIT)
+
+test-clients: build clients
+	EPHOR_CLIENTS=$(abspath $(CLIENTS)) $(CARGO) test $(PROFILE) --workspace --test clients -- --nocapture
 
 check-long: build hostile
 	EPHOR_LONG=1 PROPTEST_CASES=20000 $(CARGO) test $(PROFILE) --workspace --no-fail-fast
