@@ -1,8 +1,8 @@
 //! The options of `sacct`.
 
 use crate::table::Fate::{Refused, Void, Works};
-use crate::table::Takes::{Nothing, Value};
-use crate::table::{Fate, OptionDef, Takes, from_env as env};
+use crate::table::Takes::{Maybe, Nothing, Value};
+use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,26 +30,16 @@ pub enum Key {
     States,
     Users,
     Version,
-    /// Without effect, or refused.
-    Other(&'static str),
 }
 
 use Key as K;
-
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(key, long, short, takes, fate)
-}
-
-const fn other(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(Key::Other(long), long, short, takes, fate)
-}
 
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 const UNITS: Fate = Void("amounts are shown in the unit that keeps them exact");
 
 /// The options of `sacct` 22.05.
 #[rustfmt::skip]
-pub const TABLE: &[OptionDef<Key>] = &[
+pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Accounts, "accounts", Some('A'), Value("NAMES"), Works),
     other("allclusters", Some('L'), Nothing, ONE_CLUSTER),
     def(K::Allocations, "allocations", Some('X'), Nothing, Works),
@@ -86,7 +76,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Users, "user", Some('u'), Value("NAMES"), Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("whole-hetjob", None, Takes::Maybe("yes|no"), Void("a job has one request")),
+    other("whole-hetjob", None, Maybe("yes|no"), Void("a job has one request")),
     other("wckeys", Some('W'), Value("KEYS"), Refused("--name")),
     other("yaml", None, Nothing, Refused("--parsable2 --format")),
 ];

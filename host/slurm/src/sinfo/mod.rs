@@ -5,9 +5,8 @@ pub mod table;
 
 use crate::columns::{self, Column, Format, Piece, natural};
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
 use crate::show::Shown;
-use crate::table::Fate;
+use crate::table::list;
 use ephor_model::submit::hostlist;
 use ephor_model::{Span, Timestamp};
 use fields::FIELDS;
@@ -149,28 +148,22 @@ impl Query {
     /// # Errors
     /// What is no option or value, in the lines that clients know.
     pub fn read(words: &[String], variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
-        let reader = Reader { program: PROGRAM, table: TABLE, operands: Operands::Permute, usage_code: 1 };
-        let (given, _) = reader.read(words)?;
+        let (options, _) = crate::table::read(PROGRAM, TABLE, words, variable)?;
         let mut query = Self { heading: true, ..Self::default() };
-        for def in TABLE {
-            if let Some(value) = def.variable.and_then(&variable) {
-                query.take(&Given { key: def.key, long: def.long, value: Some(value) })?;
-            }
+        for (key, value) in options {
+            query.take(key, value)?;
         }
-        given.iter().try_for_each(|option| query.take(option))?;
         Ok(query)
     }
 
-    fn take(&mut self, given: &Given<Key>) -> Result<(), Failure> {
-        let value = given.value.clone().unwrap_or_default();
-        let list = || -> Vec<String> { value.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
-        match given.key {
-            Key::Partitions => self.partitions = list(),
+    fn take(&mut self, key: Key, value: String) -> Result<(), Failure> {
+        match key {
+            Key::Partitions => self.partitions = list(&value),
             Key::Nodes => {
                 let fail = |why: String| Failure::error(PROGRAM, format!("Bad node list: {why}"), 1);
                 self.nodes = hostlist::expand(&value).map_err(fail)?;
             }
-            Key::States => self.states = states(&list())?,
+            Key::States => self.states = states(&list(&value))?,
             Key::Node => self.by_node = true,
             Key::Long => self.long = true,
             Key::Summarize => self.summary = true,
@@ -185,14 +178,8 @@ impl Query {
             }
             Key::Version => self.version = true,
             Key::Help => self.help = true,
-            Key::Other(_) => {}
         }
-        match TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate) {
-            Some(Fate::Refused(near)) => {
-                Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The format of a line, where `nodes` and `partitions` are the longest names.

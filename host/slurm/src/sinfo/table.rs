@@ -2,7 +2,7 @@
 
 use crate::table::Fate::{Refused, Void, Works};
 use crate::table::Takes::{Nothing, Value};
-use crate::table::{Fate, OptionDef, Takes, from_env as env};
+use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,26 +21,16 @@ pub enum Key {
     States,
     Summarize,
     Version,
-    /// Without effect, or refused.
-    Other(&'static str),
 }
 
 use Key as K;
-
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(key, long, short, takes, fate)
-}
-
-const fn other(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(Key::Other(long), long, short, takes, fate)
-}
 
 const JSON: Fate = Refused("--format or --Format; `ephor node list --json` has JSON of its own shape");
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 
 /// Every option of `sinfo` 22.05.
 #[rustfmt::skip]
-pub const TABLE: &[OptionDef<Key>] = &[
+pub const TABLE: &[OptionDef<Says<Key>>] = &[
     other("all", Some('a'), Nothing, Void("no partition is hidden")),
     other("clusters", Some('M'), Value("NAMES"), Refused("the command talks to one controller; leave it out")),
     other("dead", Some('d'), Nothing, Refused("--states=down")),
