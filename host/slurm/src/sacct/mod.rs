@@ -63,6 +63,7 @@ pub struct Query {
     pub delimiter: Option<String>,
     pub format: Option<String>,
     pub help_format: bool,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
 }
@@ -129,6 +130,7 @@ impl Query {
             Key::Brief => self.format = Some(BRIEF.into()),
             Key::Long => self.format = Some(LONG.into()),
             Key::HelpFormat => self.help_format = true,
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
         }

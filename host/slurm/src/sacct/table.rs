@@ -18,6 +18,7 @@ pub enum Key {
     Help,
     HelpFormat,
     Jobs,
+    Json,
     Long,
     Name,
     NoHeader,
@@ -56,7 +57,7 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Help, "help", Some('h'), Nothing, Works),
     def(K::HelpFormat, "helpformat", Some('e'), Nothing, Works),
     def(K::Jobs, "jobs", Some('j'), Value("IDS"), Works),
-    other("json", None, Nothing, Refused("--parsable2 --format; `ephor job list --all --json` has JSON of its own shape")),
+    def(K::Json, "json", None, Nothing, Works),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
     def(K::Name, "name", None, Value("NAMES"), Works),
@@ -78,5 +79,5 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Version, "version", Some('V'), Nothing, Works),
     other("whole-hetjob", None, Maybe("yes|no"), Void("a job has one request")),
     other("wckeys", Some('W'), Value("KEYS"), Refused("--name")),
-    other("yaml", None, Nothing, Refused("--parsable2 --format")),
+    other("yaml", None, Nothing, Refused("--json")),
 ];

@@ -138,6 +138,7 @@ pub struct Query {
     pub format: Option<String>,
     pub long_format: Option<String>,
     pub sort: Option<String>,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
 }
@@ -176,10 +177,18 @@ impl Query {
                 columns::order(FIELDS, &value).map_err(bad)?;
                 self.sort = Some(value);
             }
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
         }
         Ok(())
+    }
+
+    /// Whether a node was asked for, whatever its partition.
+    pub fn wants(&self, node: &NodeView) -> bool {
+        (self.nodes.is_empty() || self.nodes.contains(&node.name))
+            && (self.states.is_empty() || self.states.contains(&node.state))
+            && (!self.reasons || !node.reason.is_empty())
     }
 
     /// The format of a line, where `nodes` and `partitions` are the longest names.
@@ -219,11 +228,6 @@ impl Query {
         let named = fields.iter().any(|column| fields::is_of_partition(column));
         let of_nodes = fields.iter().any(|column| !fields::is_of_partition(column));
         let keys: Vec<_> = fields.iter().filter(|column| !fields::is_of_group(column)).collect();
-        let wants = |node: &NodeView| {
-            (self.nodes.is_empty() || self.nodes.contains(&node.name))
-                && (self.states.is_empty() || self.states.contains(&node.state))
-                && (!self.reasons || !node.reason.is_empty())
-        };
         let wanted = partitions
             .iter()
             .enumerate()
@@ -233,7 +237,7 @@ impl Query {
             let name = named.then(|| partition.clone());
             let place = if named { number } else { 0 };
             let mut empty = true;
-            for node in partition.nodes.iter().filter_map(|at| nodes.get(*at)).filter(|node| wants(node)) {
+            for node in partition.nodes.iter().filter_map(|at| nodes.get(*at)).filter(|node| self.wants(node)) {
                 empty = false;
                 let alone = Group { partition: name.clone(), nodes: vec![node.clone()] };
                 let mut key: String = keys.iter().map(|column| (column.value)(&alone, shown) + "\u{1f}").collect();

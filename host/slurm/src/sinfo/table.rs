@@ -10,6 +10,7 @@ use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 pub enum Key {
     Format,
     Help,
+    Json,
     Long,
     LongFormat,
     NoHeader,
@@ -25,7 +26,7 @@ pub enum Key {
 
 use Key as K;
 
-const JSON: Fate = Refused("--format or --Format; `ephor node list --json` has JSON of its own shape");
+const YAML: Fate = Refused("--json");
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 
 /// Every option of `sinfo` 22.05.
@@ -41,7 +42,7 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Help, "help", None, Nothing, Works),
     other("hide", None, Nothing, Void("no partition is hidden")),
     other("iterate", Some('i'), Value("SECONDS"), Refused("`watch sinfo`")),
-    other("json", None, Nothing, JSON),
+    def(K::Json, "json", None, Nothing, Works),
     def(K::Reasons, "list-reasons", Some('R'), Nothing, Works),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
@@ -58,5 +59,5 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Help, "usage", None, Nothing, Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("yaml", None, Nothing, JSON),
+    other("yaml", None, Nothing, YAML),
 ];

@@ -57,6 +57,7 @@ pub struct Query {
     pub format: Option<String>,
     pub long_format: Option<String>,
     pub sort: Option<String>,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
     pub warnings: Vec<String>,
@@ -106,6 +107,7 @@ impl Query {
             Key::Format => (self.format, self.long_format) = (Some(value), None),
             Key::LongFormat => (self.format, self.long_format) = (None, Some(value)),
             Key::Sort => self.sort = Some(value),
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
         }

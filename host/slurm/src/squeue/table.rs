@@ -13,6 +13,7 @@ pub enum Key {
     Format,
     Help,
     Jobs,
+    Json,
     Licenses,
     Long,
     LongFormat,
@@ -32,7 +33,7 @@ pub enum Key {
 
 use Key as K;
 
-const JSON: Fate = Refused("--format or --Format; `ephor job list --json` has JSON of its own shape");
+const YAML: Fate = Refused("--json");
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 
 /// Every option of `squeue` 22.05.
@@ -51,7 +52,7 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     other("hide", None, Nothing, Void("no partition is hidden")),
     other("iterate", Some('i'), Value("SECONDS"), Refused("`watch squeue`")),
     def(K::Jobs, "jobs", Some('j'), Value("IDS"), Works),
-    other("json", None, Nothing, JSON),
+    def(K::Json, "json", None, Nothing, Works),
     env("SQUEUE_LICENSES", def(K::Licenses, "licenses", Some('L'), Value("NAMES"), Works)),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
@@ -74,5 +75,5 @@ pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Users, "users", Some('u'), Value("NAMES"), Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("yaml", None, Nothing, JSON),
+    other("yaml", None, Nothing, YAML),
 ];
