@@ -293,6 +293,37 @@ fn clients_read_what_they_expect() {
 }
 
 #[test]
+fn json_has_what_programs_read() {
+    let site = Site::start(Options::default());
+    let id = site.submit(&["-J", "trainer-0", "-c2", "--mem=100M", "-t", "90", "--wrap", "sleep 300"]);
+    site.wait_for_state(&id, "RUNNING");
+    let ask = |name: &str, words: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&site.ok(name, words)).expect("JSON")
+    };
+    // torchx's questions, word for word.
+    let queue = ask("squeue", &["--json", "-j", &id]);
+    let job = &queue["jobs"][0];
+    assert_eq!((job["job_id"].to_string(), &job["cluster"]), (id.clone(), &"c1".into()));
+    assert_eq!((&job["job_state"], &job["name"]), (&"RUNNING".into(), &"trainer-0".into()));
+    let node = &job["job_resources"]["allocated_nodes"][0];
+    assert_eq!(
+        (&node["nodename"], &node["cpus_used"], &node["memory_allocated"]),
+        (&"n1".into(), &2.into(), &100.into())
+    );
+    let past = ask("sacct", &["--json", "-S1970-01-01-00:00:01"]);
+    assert_eq!(past["jobs"][0]["job_id"].to_string(), id);
+    assert_eq!(past["jobs"][0]["state"]["current"], "RUNNING");
+    assert_eq!(past["jobs"][0]["time"]["limit"], 90);
+    let cluster = ask("sinfo", &["--json"]);
+    let node = &cluster["nodes"][0];
+    assert_eq!((&node["name"], &node["state"], &node["alloc_cpus"]), (&"n1".into(), &"mixed".into(), &2.into()));
+    assert_eq!(node["partitions"][0], "main");
+    let gone = site.run("squeue", &["--json", "-j", "99999"]);
+    assert_eq!((gone.code, gone.err.as_str()), (1, "slurm_load_jobs error: Invalid job id specified\n"));
+    site.ok("scancel", &[&id]);
+}
+
+#[test]
 fn refusals_are_in_the_lines_that_clients_match() {
     let site = Site::start(Options::default());
     let wrap = |words: &[&str]| {

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod getopt;
 pub mod import;
 pub mod job;
+pub mod json;
 pub mod sacct;
 pub mod sbatch;
 pub mod scancel;

@@ -1,4 +1,7 @@
-//! What every table of options holds: names, values, and what becomes of the option here.
+//! What every table of options holds, and reading a command line by one.
+
+use crate::failure::Failure;
+use crate::getopt::{Operands, Reader};
 
 /// Whether an option takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,70 @@ impl<K> OptionDef<K> {
         };
         format!("{short}--{}{value}", self.long)
     }
+}
+
+/// What an option of a table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says<K> {
+    /// Something that the command heeds.
+    Key(K),
+    /// Nothing: it has no effect, or is refused. Its name keeps it apart from others.
+    Nothing(&'static str),
+}
+
+/// A row of a table of [`Says`]: an option that the command heeds.
+pub const fn def<K: Copy>(
+    key: K,
+    long: &'static str,
+    short: Option<char>,
+    takes: Takes,
+    fate: Fate,
+) -> OptionDef<Says<K>> {
+    OptionDef::new(Says::Key(key), long, short, takes, fate)
+}
+
+/// A row of a table of [`Says`]: an option without effect, or one that is refused.
+pub const fn other<K: Copy>(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Says<K>> {
+    OptionDef::new(Says::Nothing(long), long, short, takes, fate)
+}
+
+/// A command line: the options that are heeded with their values, and the operands.
+pub type Line<K> = (Vec<(K, String)>, Vec<String>);
+
+/// Reads the words after a command's name by its table, the variables of its options before them.
+///
+/// # Errors
+/// What is no option, in the words of `getopt_long`, and options that are refused, with what comes nearest.
+pub fn read<K: Copy + PartialEq>(
+    program: &'static str,
+    table: &'static [OptionDef<Says<K>>],
+    words: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Line<K>, Failure> {
+    let reader = Reader { program, table, operands: Operands::Permute, usage_code: 1 };
+    let (given, operands) = reader.read(words)?;
+    let defaults = table.iter().filter_map(|def| Some((def.long, Some(def.variable.and_then(&variable)?))));
+    let mut heeded = Vec::new();
+    for (long, value) in defaults.chain(given.into_iter().map(|given| (given.long, given.value))) {
+        match table.iter().find(|def| def.long == long) {
+            Some(OptionDef { fate: Fate::Refused(near), .. }) => {
+                return Err(lacking(program, &format!("--{long}"), near));
+            }
+            Some(OptionDef { key: Says::Key(key), .. }) => heeded.push((*key, value.unwrap_or_default())),
+            _ => {}
+        }
+    }
+    Ok((heeded, operands))
+}
+
+/// That something of Slurm is not there, and what comes nearest.
+pub fn lacking(program: &str, what: &str, near: &str) -> Failure {
+    Failure::error(program, format!("{what} is not there in Ephor: {near}"), 1)
+}
+
+/// The parts of a list with commas.
+pub fn list(value: &str) -> Vec<String> {
+    value.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Sets the variable of an option's default.

@@ -16,6 +16,7 @@ use crate::connect::{Controller, SOCKET_VARIABLE};
 use crate::exit::CliError;
 use crate::{Global, clock, output};
 use clap::Args;
+use ephor_proto::v1::Empty;
 use ephor_slurm::Failure;
 use ephor_slurm::show::{Shown, TimeFormat};
 use std::ffi::{OsStr, OsString};
@@ -126,6 +127,11 @@ fn global() -> Global {
 
 fn connect() -> anyhow::Result<Controller> {
     Controller::connect(&global())
+}
+
+/// The cluster's name.
+fn cluster(controller: &mut Controller) -> anyhow::Result<String> {
+    Ok(controller.call(async |c| c.status(Empty {}).await)?.cluster)
 }
 
 /// What lists are shown against: the clock, and the variable for the format of times.

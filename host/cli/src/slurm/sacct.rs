@@ -1,9 +1,10 @@
 //! `sacct`.
 
 use super::rows::{self, Rows};
-use super::{connect, help, me, shown, variable, version};
+use super::{cluster, connect, help, me, shown, variable, version};
 use crate::output;
 use ephor_proto::v1::JobQuery;
+use ephor_slurm::json;
 use ephor_slurm::sacct::{self, Query};
 use std::process::ExitCode;
 
@@ -40,7 +41,8 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         finished: true,
         ..JobQuery::default()
     };
-    let list = connect()?.call(async |c| c.list_jobs(question).await)?;
+    let mut controller = connect()?;
+    let list = controller.call(async |c| c.list_jobs(question).await)?;
     if list.truncated {
         output::problem(
             "sacct: error: there are more jobs than are shown; narrow it down with --starttime and --endtime",
@@ -48,6 +50,11 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     }
     let mut known = Rows::default();
     let rows = query.select(list.jobs.into_iter().map(|job| known.row(job)).collect());
+    if query.json {
+        let cluster = cluster(&mut controller)?;
+        output::raw(json::past::jobs(&rows, &cluster, &shown).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     output::raw(query.text(&columns, &rows, &shown).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

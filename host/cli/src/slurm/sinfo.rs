@@ -6,6 +6,7 @@ use crate::output;
 use ephor_model::{Span, Timestamp};
 use ephor_proto::v1::{Amount, Empty, Node, QueueObject};
 use ephor_slurm::columns;
+use ephor_slurm::json;
 use ephor_slurm::sinfo::{self, NodeState, NodeView, PartitionView, Query, unknown_field};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -20,6 +21,10 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         return help(&sinfo::help());
     }
     let Cluster { partitions, nodes } = Cluster::ask(&mut connect()?)?;
+    if query.json {
+        output::raw(json::node::nodes(&query, &partitions, &nodes).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let longest = |names: &mut dyn Iterator<Item = usize>| names.max().unwrap_or(0);
     let format = query.pieces(
         longest(&mut nodes.iter().map(|node| node.name.len())),

@@ -1,13 +1,13 @@
 //! `squeue`.
 
 use super::rows::{self, Rows};
-use super::{connect, help, me, shown, variable, version};
+use super::{cluster, connect, help, me, shown, variable, version};
 use crate::output;
 use ephor_model::{JobState, Span};
 use ephor_proto::v1::JobQuery;
 use ephor_slurm::scontrol::invalid_id;
 use ephor_slurm::squeue::{self, Query, SHOWN_AFTER_END, unknown_field};
-use ephor_slurm::{columns, show::Shown};
+use ephor_slurm::{columns, json, show::Shown};
 use std::process::ExitCode;
 
 pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
@@ -33,6 +33,12 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         // Of several, those that are known are shown; of one alone it is an error.
         debug_assert!(only.job > 0 || only.index.is_none());
         return Err(invalid_id().into());
+    }
+    if query.json {
+        rows::complete(&mut rows, &mut controller)?;
+        let cluster = cluster(&mut controller)?;
+        output::raw(json::queued::jobs(&query.select(rows, &shown), &cluster).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
     }
     if format.pieces.iter().any(|piece| matches!(piece, columns::Piece::Column(c, _) if needs_more(c.long))) {
         rows::complete(&mut rows, &mut controller)?;

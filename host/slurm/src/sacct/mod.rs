@@ -4,11 +4,10 @@ pub mod fields;
 pub mod table;
 
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
 use crate::job::JobView;
 use crate::show::Shown;
 use crate::squeue::{JobId, names, parse_id};
-use crate::table::Fate;
+use crate::table::list;
 use crate::value::when;
 use ephor_model::submit::hostlist;
 use ephor_model::{JobState, Span, Timestamp};
@@ -64,6 +63,7 @@ pub struct Query {
     pub delimiter: Option<String>,
     pub format: Option<String>,
     pub help_format: bool,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
 }
@@ -77,19 +77,13 @@ impl Query {
     /// # Errors
     /// What is no option or value.
     pub fn read(words: &[String], variable: impl Fn(&str) -> Option<String>, shown: &Shown) -> Result<Self, Failure> {
-        let reader = Reader { program: PROGRAM, table: TABLE, operands: Operands::Permute, usage_code: 1 };
-        let (given, operands) = reader.read(words)?;
+        let (options, operands) = crate::table::read(PROGRAM, TABLE, words, variable)?;
         let mut query = Self { heading: true, ..Self::default() };
-        for def in TABLE {
-            if let Some(value) = def.variable.and_then(&variable) {
-                query.take(&Given { key: def.key, long: def.long, value: Some(value) }, shown)?;
-            }
+        for (key, value) in options {
+            query.take(key, value, shown)?;
         }
-        for option in &given {
-            query.take(option, shown)?;
-        }
-        for word in &operands {
-            query.take(&Given { key: Key::Jobs, long: "jobs", value: Some(word.clone()) }, shown)?;
+        for word in operands {
+            query.take(Key::Jobs, word, shown)?;
         }
         if query.since.is_none() && query.jobs.is_empty() {
             // Without a word about it, today.
@@ -98,31 +92,29 @@ impl Query {
         Ok(query)
     }
 
-    fn take(&mut self, given: &Given<Key>, shown: &Shown) -> Result<(), Failure> {
-        let value = given.value.clone().unwrap_or_default();
-        let list = || -> Vec<String> { value.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
+    fn take(&mut self, key: Key, value: String, shown: &Shown) -> Result<(), Failure> {
         let at = || past(&value, shown).map_err(|line| Failure { lines: vec![line], code: 1 });
-        match given.key {
+        match key {
             Key::Jobs => {
-                for text in list() {
+                for text in list(&value) {
                     // A step belongs to its job.
                     let job = text.split('.').next().unwrap_or_default();
                     let bad = || Failure::fatal(PROGRAM, format!("Bad job/step specified: {text}"));
                     self.jobs.push(parse_id(job).ok_or_else(bad)?);
                 }
             }
-            Key::Users => self.users.extend(list()),
+            Key::Users => self.users.extend(list(&value)),
             Key::AllUsers => self.all_users = true,
-            Key::Accounts => self.accounts = list(),
-            Key::Partitions => self.partitions = list(),
-            Key::Qos => self.qos = list(),
-            Key::Name => self.names = list(),
+            Key::Accounts => self.accounts = list(&value),
+            Key::Partitions => self.partitions = list(&value),
+            Key::Qos => self.qos = list(&value),
+            Key::Name => self.names = list(&value),
             Key::Nodelist => {
                 let fail = |why: String| Failure::error(PROGRAM, why, 1);
                 self.nodes = hostlist::expand(&value).map_err(fail)?;
             }
             Key::States => {
-                for word in list() {
+                for word in list(&value) {
                     let bad = || Failure::fatal(PROGRAM, "unrecognized job state value");
                     self.states.push(JobState::parse(&word).ok_or_else(bad)?);
                 }
@@ -138,16 +130,11 @@ impl Query {
             Key::Brief => self.format = Some(BRIEF.into()),
             Key::Long => self.format = Some(LONG.into()),
             Key::HelpFormat => self.help_format = true,
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
-            Key::Other(_) => {}
         }
-        match TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate) {
-            Some(Fate::Refused(near)) => {
-                Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The columns.

@@ -1,8 +1,8 @@
 //! The options of `sacct`.
 
 use crate::table::Fate::{Refused, Void, Works};
-use crate::table::Takes::{Nothing, Value};
-use crate::table::{Fate, OptionDef, Takes, from_env as env};
+use crate::table::Takes::{Maybe, Nothing, Value};
+use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub enum Key {
     Help,
     HelpFormat,
     Jobs,
+    Json,
     Long,
     Name,
     NoHeader,
@@ -30,26 +31,16 @@ pub enum Key {
     States,
     Users,
     Version,
-    /// Without effect, or refused.
-    Other(&'static str),
 }
 
 use Key as K;
-
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(key, long, short, takes, fate)
-}
-
-const fn other(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(Key::Other(long), long, short, takes, fate)
-}
 
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 const UNITS: Fate = Void("amounts are shown in the unit that keeps them exact");
 
 /// The options of `sacct` 22.05.
 #[rustfmt::skip]
-pub const TABLE: &[OptionDef<Key>] = &[
+pub const TABLE: &[OptionDef<Says<Key>>] = &[
     def(K::Accounts, "accounts", Some('A'), Value("NAMES"), Works),
     other("allclusters", Some('L'), Nothing, ONE_CLUSTER),
     def(K::Allocations, "allocations", Some('X'), Nothing, Works),
@@ -66,7 +57,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Help, "help", Some('h'), Nothing, Works),
     def(K::HelpFormat, "helpformat", Some('e'), Nothing, Works),
     def(K::Jobs, "jobs", Some('j'), Value("IDS"), Works),
-    other("json", None, Nothing, Refused("--parsable2 --format; `ephor job list --all --json` has JSON of its own shape")),
+    def(K::Json, "json", None, Nothing, Works),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
     def(K::Name, "name", None, Value("NAMES"), Works),
@@ -86,7 +77,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Users, "user", Some('u'), Value("NAMES"), Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("whole-hetjob", None, Takes::Maybe("yes|no"), Void("a job has one request")),
+    other("whole-hetjob", None, Maybe("yes|no"), Void("a job has one request")),
     other("wckeys", Some('W'), Value("KEYS"), Refused("--name")),
-    other("yaml", None, Nothing, Refused("--parsable2 --format")),
+    other("yaml", None, Nothing, Refused("--json")),
 ];

@@ -5,9 +5,8 @@ pub mod table;
 
 use crate::columns::{self, Column, Format, Piece, natural};
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
 use crate::show::Shown;
-use crate::table::Fate;
+use crate::table::list;
 use ephor_model::submit::hostlist;
 use ephor_model::{Span, Timestamp};
 use fields::FIELDS;
@@ -139,6 +138,7 @@ pub struct Query {
     pub format: Option<String>,
     pub long_format: Option<String>,
     pub sort: Option<String>,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
 }
@@ -149,28 +149,22 @@ impl Query {
     /// # Errors
     /// What is no option or value, in the lines that clients know.
     pub fn read(words: &[String], variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
-        let reader = Reader { program: PROGRAM, table: TABLE, operands: Operands::Permute, usage_code: 1 };
-        let (given, _) = reader.read(words)?;
+        let (options, _) = crate::table::read(PROGRAM, TABLE, words, variable)?;
         let mut query = Self { heading: true, ..Self::default() };
-        for def in TABLE {
-            if let Some(value) = def.variable.and_then(&variable) {
-                query.take(&Given { key: def.key, long: def.long, value: Some(value) })?;
-            }
+        for (key, value) in options {
+            query.take(key, value)?;
         }
-        given.iter().try_for_each(|option| query.take(option))?;
         Ok(query)
     }
 
-    fn take(&mut self, given: &Given<Key>) -> Result<(), Failure> {
-        let value = given.value.clone().unwrap_or_default();
-        let list = || -> Vec<String> { value.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
-        match given.key {
-            Key::Partitions => self.partitions = list(),
+    fn take(&mut self, key: Key, value: String) -> Result<(), Failure> {
+        match key {
+            Key::Partitions => self.partitions = list(&value),
             Key::Nodes => {
                 let fail = |why: String| Failure::error(PROGRAM, format!("Bad node list: {why}"), 1);
                 self.nodes = hostlist::expand(&value).map_err(fail)?;
             }
-            Key::States => self.states = states(&list())?,
+            Key::States => self.states = states(&list(&value))?,
             Key::Node => self.by_node = true,
             Key::Long => self.long = true,
             Key::Summarize => self.summary = true,
@@ -183,16 +177,18 @@ impl Query {
                 columns::order(FIELDS, &value).map_err(bad)?;
                 self.sort = Some(value);
             }
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
-            Key::Other(_) => {}
         }
-        match TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate) {
-            Some(Fate::Refused(near)) => {
-                Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+
+    /// Whether a node was asked for, whatever its partition.
+    pub fn wants(&self, node: &NodeView) -> bool {
+        (self.nodes.is_empty() || self.nodes.contains(&node.name))
+            && (self.states.is_empty() || self.states.contains(&node.state))
+            && (!self.reasons || !node.reason.is_empty())
     }
 
     /// The format of a line, where `nodes` and `partitions` are the longest names.
@@ -232,11 +228,6 @@ impl Query {
         let named = fields.iter().any(|column| fields::is_of_partition(column));
         let of_nodes = fields.iter().any(|column| !fields::is_of_partition(column));
         let keys: Vec<_> = fields.iter().filter(|column| !fields::is_of_group(column)).collect();
-        let wants = |node: &NodeView| {
-            (self.nodes.is_empty() || self.nodes.contains(&node.name))
-                && (self.states.is_empty() || self.states.contains(&node.state))
-                && (!self.reasons || !node.reason.is_empty())
-        };
         let wanted = partitions
             .iter()
             .enumerate()
@@ -246,7 +237,7 @@ impl Query {
             let name = named.then(|| partition.clone());
             let place = if named { number } else { 0 };
             let mut empty = true;
-            for node in partition.nodes.iter().filter_map(|at| nodes.get(*at)).filter(|node| wants(node)) {
+            for node in partition.nodes.iter().filter_map(|at| nodes.get(*at)).filter(|node| self.wants(node)) {
                 empty = false;
                 let alone = Group { partition: name.clone(), nodes: vec![node.clone()] };
                 let mut key: String = keys.iter().map(|column| (column.value)(&alone, shown) + "\u{1f}").collect();

@@ -2,7 +2,7 @@
 
 use crate::table::Fate::{Refused, Void, Works};
 use crate::table::Takes::{Nothing, Value};
-use crate::table::{Fate, OptionDef, Takes, from_env as env};
+use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,7 @@ use crate::table::{Fate, OptionDef, Takes, from_env as env};
 pub enum Key {
     Format,
     Help,
+    Json,
     Long,
     LongFormat,
     NoHeader,
@@ -21,26 +22,16 @@ pub enum Key {
     States,
     Summarize,
     Version,
-    /// Without effect, or refused.
-    Other(&'static str),
 }
 
 use Key as K;
 
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(key, long, short, takes, fate)
-}
-
-const fn other(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(Key::Other(long), long, short, takes, fate)
-}
-
-const JSON: Fate = Refused("--format or --Format; `ephor node list --json` has JSON of its own shape");
+const YAML: Fate = Refused("--json");
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 
 /// Every option of `sinfo` 22.05.
 #[rustfmt::skip]
-pub const TABLE: &[OptionDef<Key>] = &[
+pub const TABLE: &[OptionDef<Says<Key>>] = &[
     other("all", Some('a'), Nothing, Void("no partition is hidden")),
     other("clusters", Some('M'), Value("NAMES"), Refused("the command talks to one controller; leave it out")),
     other("dead", Some('d'), Nothing, Refused("--states=down")),
@@ -51,7 +42,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Help, "help", None, Nothing, Works),
     other("hide", None, Nothing, Void("no partition is hidden")),
     other("iterate", Some('i'), Value("SECONDS"), Refused("`watch sinfo`")),
-    other("json", None, Nothing, JSON),
+    def(K::Json, "json", None, Nothing, Works),
     def(K::Reasons, "list-reasons", Some('R'), Nothing, Works),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
@@ -68,5 +59,5 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Help, "usage", None, Nothing, Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("yaml", None, Nothing, JSON),
+    other("yaml", None, Nothing, YAML),
 ];

@@ -5,10 +5,9 @@ pub mod table;
 
 use crate::columns::{self, Format, Piece, natural};
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
 use crate::job::{ArrayPlace, JobView};
 use crate::show::Shown;
-use crate::table::Fate;
+use crate::table::list;
 use ephor_model::submit::hostlist;
 use ephor_model::{ArraySpec, JobState, Span};
 use fields::FIELDS;
@@ -58,6 +57,7 @@ pub struct Query {
     pub format: Option<String>,
     pub long_format: Option<String>,
     pub sort: Option<String>,
+    pub json: bool,
     pub version: bool,
     pub help: bool,
     pub warnings: Vec<String>,
@@ -69,20 +69,14 @@ impl Query {
     /// # Errors
     /// What is no option or value, in the lines that clients know.
     pub fn read(words: &[String], variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
-        let reader = Reader { program: PROGRAM, table: TABLE, operands: Operands::Permute, usage_code: 1 };
-        let (given, operands) = reader.read(words)?;
+        let (options, operands) = crate::table::read(PROGRAM, TABLE, words, variable)?;
         let mut query = Self { heading: true, ..Self::default() };
-        for def in TABLE {
-            if let Some(value) = def.variable.and_then(&variable) {
-                query.take(&Given { key: def.key, long: def.long, value: Some(value) })?;
-            }
-        }
-        for option in &given {
-            query.take(option)?;
+        for (key, value) in options {
+            query.take(key, value)?;
         }
         // Ids may stand alone.
-        for word in &operands {
-            query.take(&Given { key: Key::Jobs, long: "jobs", value: Some(word.clone()) })?;
+        for word in operands {
+            query.take(Key::Jobs, word)?;
         }
         if let Some(sort) = query.sort.as_deref().map(|sort| columns::order(FIELDS, sort)) {
             sort.map_err(|c| Failure::error(PROGRAM, format!("Invalid sort specification: {c}"), 1))?;
@@ -90,24 +84,22 @@ impl Query {
         Ok(query)
     }
 
-    fn take(&mut self, given: &Given<Key>) -> Result<(), Failure> {
-        let value = given.value.clone().unwrap_or_default();
-        let list = || -> Vec<String> { value.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
-        match given.key {
-            Key::Jobs => self.jobs = list().iter().map(|text| job_id(text)).collect::<Result<_, _>>()?,
-            Key::Users => self.users = list(),
+    fn take(&mut self, key: Key, value: String) -> Result<(), Failure> {
+        match key {
+            Key::Jobs => self.jobs = list(&value).iter().map(|text| job_id(text)).collect::<Result<_, _>>()?,
+            Key::Users => self.users = list(&value),
             Key::Me => self.me = true,
-            Key::Accounts => self.accounts = list(),
-            Key::Partitions => self.partitions = list(),
-            Key::Qos => self.qos = list(),
-            Key::Names => self.names = list(),
-            Key::Licenses => self.licences = list(),
-            Key::Reservation => self.reservations = list(),
+            Key::Accounts => self.accounts = list(&value),
+            Key::Partitions => self.partitions = list(&value),
+            Key::Qos => self.qos = list(&value),
+            Key::Names => self.names = list(&value),
+            Key::Licenses => self.licences = list(&value),
+            Key::Reservation => self.reservations = list(&value),
             Key::Nodelist => {
                 let fail = |why: String| Failure::error(PROGRAM, format!("Invalid node name: {why}"), 1);
                 self.nodes = hostlist::expand(&value).map_err(fail)?;
             }
-            Key::States => self.read_states(&list())?,
+            Key::States => self.read_states(&list(&value))?,
             Key::Array => self.elements = true,
             Key::NoHeader => self.heading = false,
             Key::Long => self.long = true,
@@ -115,17 +107,11 @@ impl Query {
             Key::Format => (self.format, self.long_format) = (Some(value), None),
             Key::LongFormat => (self.format, self.long_format) = (None, Some(value)),
             Key::Sort => self.sort = Some(value),
+            Key::Json => self.json = true,
             Key::Version => self.version = true,
             Key::Help => self.help = true,
-            Key::Other(_) => {}
         }
-        let fate = TABLE.iter().find(|def| def.key == given.key).map(|def| def.fate);
-        match fate {
-            Some(Fate::Refused(near)) => {
-                Err(Failure::error(PROGRAM, format!("--{} is not there in Ephor: {near}", given.long), 1))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn read_states(&mut self, words: &[String]) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::table::Fate::{Refused, Void, Works};
 use crate::table::Takes::{Nothing, Value};
-use crate::table::{Fate, OptionDef, Takes, from_env as env};
+use crate::table::{Fate, OptionDef, Says, def, from_env as env, other};
 
 /// The options by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,7 @@ pub enum Key {
     Format,
     Help,
     Jobs,
+    Json,
     Licenses,
     Long,
     LongFormat,
@@ -28,26 +29,16 @@ pub enum Key {
     States,
     Users,
     Version,
-    /// Without effect, or refused.
-    Other(&'static str),
 }
 
 use Key as K;
 
-const fn def(key: Key, long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(key, long, short, takes, fate)
-}
-
-const fn other(long: &'static str, short: Option<char>, takes: Takes, fate: Fate) -> OptionDef<Key> {
-    OptionDef::new(Key::Other(long), long, short, takes, fate)
-}
-
-const JSON: Fate = Refused("--format or --Format; `ephor job list --json` has JSON of its own shape");
+const YAML: Fate = Refused("--json");
 const ONE_CLUSTER: Fate = Void("there is one cluster");
 
 /// Every option of `squeue` 22.05.
 #[rustfmt::skip]
-pub const TABLE: &[OptionDef<Key>] = &[
+pub const TABLE: &[OptionDef<Says<Key>>] = &[
     env("SQUEUE_ACCOUNT", def(K::Accounts, "accounts", Some('A'), Value("NAMES"), Works)),
     def(K::Accounts, "account", Some('A'), Value("NAMES"), Works),
     other("all", Some('a'), Nothing, Void("no partition is hidden")),
@@ -61,7 +52,7 @@ pub const TABLE: &[OptionDef<Key>] = &[
     other("hide", None, Nothing, Void("no partition is hidden")),
     other("iterate", Some('i'), Value("SECONDS"), Refused("`watch squeue`")),
     def(K::Jobs, "jobs", Some('j'), Value("IDS"), Works),
-    other("json", None, Nothing, JSON),
+    def(K::Json, "json", None, Nothing, Works),
     env("SQUEUE_LICENSES", def(K::Licenses, "licenses", Some('L'), Value("NAMES"), Works)),
     other("local", None, Nothing, ONE_CLUSTER),
     def(K::Long, "long", Some('l'), Nothing, Works),
@@ -84,5 +75,5 @@ pub const TABLE: &[OptionDef<Key>] = &[
     def(K::Users, "users", Some('u'), Value("NAMES"), Works),
     other("verbose", Some('v'), Nothing, Void("there is nothing more to say")),
     def(K::Version, "version", Some('V'), Nothing, Works),
-    other("yaml", None, Nothing, JSON),
+    other("yaml", None, Nothing, YAML),
 ];

@@ -13,8 +13,8 @@ pub fn parse(text: &str, now: Timestamp, offset: Span) -> Result<Timestamp, Stri
         "elevenses" => Some("11:00"),
         _ => None,
     };
-    let american = american(text, now, offset);
-    let plain = named.or(american.as_deref()).unwrap_or(text);
+    let other = american(text, now, offset).or_else(|| dashed(text));
+    let plain = named.or(other.as_deref()).unwrap_or(text);
     Timestamp::parse_when(plain, now, offset)
         .map_err(|_| format!("Invalid time specification (pos={}): {text}", understood(text)))
 }
@@ -38,6 +38,13 @@ fn american(text: &str, now: Timestamp, offset: Span) -> Option<String> {
     };
     let clock = clock.map(|clock| format!("T{clock}")).unwrap_or_default();
     Some(format!("{year:04}-{month:02}-{day:02}{clock}"))
+}
+
+/// `YYYY-MM-DD-HH:MM[:SS]`, which some programs write, with a `T` before the clock.
+fn dashed(text: &str) -> Option<String> {
+    let (date, clock) = text.split_at_checked(10)?;
+    let clock = clock.strip_prefix('-').filter(|clock| clock.contains(':'))?;
+    Some(format!("{date}T{clock}"))
 }
 
 /// How many bytes could be understood: after `now` its number and unit, else none.
@@ -69,6 +76,7 @@ mod tests {
             ("12/31", "2026-12-31T00:00:00"),
             ("123130", "2030-12-31T00:00:00"),
             ("12/31/30-08:15", "2030-12-31T08:15:00"),
+            ("1970-01-01-00:00:01", "1970-01-01T00:00:01"),
             ("2030-01-20T12:34:00", "2030-01-20T12:34:00"),
         ] {
             assert_eq!(at(text).as_deref(), Ok(iso), "{text}");
