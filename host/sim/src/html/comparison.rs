@@ -110,7 +110,7 @@ fn runs(page: &mut Page, comparison: &Comparison) {
         let report = &line.report;
         let lost: f64 = report.queues.iter().map(|q| q.lost_h).sum();
         vec![
-            line.run.clone(),
+            breakable(&line.run),
             seconds(report.mean_wait_s),
             seconds(report.p90_wait_s as f64),
             seconds(report.p99_wait_s as f64),
@@ -144,7 +144,8 @@ fn missed(page: &mut Page, comparison: &Comparison, unit: &str) {
         })
         .collect();
     page.heading("Promised and missed");
-    let label = format!("{unit}s promised, asked for, not held");
+    page.note("What all queues together asked for within their quotas and did not hold.");
+    let label = format!("{unit}s missed");
     let note = format!("mean of each {}", seconds(length));
     page.chart(&plot::lines(&series, &Axis::seconds(from, until), &label, 1.0), &series, &note);
 }
@@ -167,6 +168,19 @@ fn by_queue(page: &mut Page, comparison: &Comparison, cells: &Cells) {
     let mut last = vec!["all".to_owned(), number(lines[0].report.jobs as f64), String::new()];
     last.extend(lines.iter().map(cells.all));
     rows.push(last);
-    let heads: Vec<&str> = ["Queue", "Jobs", "Quota"].into_iter().chain(lines.iter().map(|l| l.run.as_str())).collect();
+    let runs: Vec<String> = lines.iter().map(|line| breakable(&line.run)).collect();
+    let heads: Vec<&str> = ["Queue", "Jobs", "Quota"].into_iter().chain(runs.iter().map(String::as_str)).collect();
     page.table(&heads, &rows);
+}
+
+/// The name of a run, which may go on in the next line behind a comma, an equals sign or a slash.
+fn breakable(run: &str) -> String {
+    let mut text = String::with_capacity(run.len() * 2);
+    for c in run.chars() {
+        text.push(c);
+        if matches!(c, ',' | '=' | '/') {
+            text.push('\u{200b}');
+        }
+    }
+    text
 }
