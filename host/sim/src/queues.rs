@@ -131,7 +131,7 @@ impl QueueBooks {
         }
     }
 
-    /// What was missed over time: an entry wherever that changed.
+    /// What was missed over time: an entry for the first job, and wherever it changed.
     pub fn missed(self) -> Vec<Missed> {
         self.missed
     }
@@ -143,6 +143,9 @@ impl QueueBooks {
                 (book.name, book.quota) = (is.name.clone(), self.unit.capacity(&is.quota));
             }
             Event::Submitted { job } => {
+                if self.missed.is_empty() {
+                    self.missed.push(Missed { at: self.now.0 / 1000, parts: 0 });
+                }
                 let size = self.unit.size(&job.spec.request);
                 let record = Job { queue: job.queue, size, submitted: job.submitted, began: None, first: true };
                 for ordinal in 0..u64::from(job.spec.count()) {
@@ -312,6 +315,6 @@ mod tests {
         assert_eq!(kept(&[]), None);
         let missed: Vec<_> = books.missed().iter().map(|m| (m.at / 3600, m.parts)).collect();
         // From then on four, of the one queue and then of the other.
-        assert_eq!(missed, [(2, 4000)]);
+        assert_eq!(missed, [(0, 0), (2, 4000)]);
     }
 }
