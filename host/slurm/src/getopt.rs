@@ -14,6 +14,22 @@ pub struct Given<K> {
     pub value: Option<String>,
 }
 
+/// A command line, read.
+#[derive(Clone, Debug)]
+pub struct CommandLine<K> {
+    /// The options, as they came.
+    pub given: Vec<Given<K>>,
+    /// What stands behind them: a script or a program, and its arguments.
+    pub operands: Vec<String>,
+}
+
+impl<K: Copy + PartialEq> CommandLine<K> {
+    /// Whether an option was given.
+    pub fn has(&self, key: K) -> bool {
+        self.given.iter().any(|given| given.key == key)
+    }
+}
+
 /// What happens at the first word that is no option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {

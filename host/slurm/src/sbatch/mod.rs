@@ -11,7 +11,7 @@ pub mod script;
 pub mod table;
 
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
+use crate::getopt::{self, Given, Operands, Reader};
 use collect::{Collector, Source};
 use ephor_model::submit::Caller;
 use ephor_model::{Draft, submit};
@@ -25,12 +25,7 @@ pub const USAGE: u8 = 255;
 const READER: Reader<Key> = Reader { program: PROGRAM, table: TABLE, operands: Operands::Stop, usage_code: USAGE };
 
 /// The command line, read.
-#[derive(Clone, Debug)]
-pub struct CommandLine {
-    given: Vec<Given<Key>>,
-    /// The script and its arguments.
-    pub operands: Vec<String>,
-}
+pub type CommandLine = getopt::CommandLine<Key>;
 
 impl CommandLine {
     /// Reads the words after the command's name.
@@ -40,11 +35,6 @@ impl CommandLine {
     pub fn read(words: &[String]) -> Result<Self, Failure> {
         let (given, operands) = READER.read(words)?;
         Ok(Self { given, operands })
-    }
-
-    /// Whether an option was given.
-    pub fn has(&self, key: Key) -> bool {
-        self.given.iter().any(|given| given.key == key)
     }
 
     /// The command that stands in place of a script.

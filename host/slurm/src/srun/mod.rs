@@ -10,7 +10,7 @@ pub mod report;
 pub mod table;
 
 use crate::failure::Failure;
-use crate::getopt::{Given, Operands, Reader};
+use crate::getopt::{self, Operands, Reader};
 use table::{Key, TABLE};
 
 /// Name of the command in messages.
@@ -21,12 +21,7 @@ pub const USAGE: u8 = 255;
 const READER: Reader<Key> = Reader { program: PROGRAM, table: TABLE, operands: Operands::Stop, usage_code: USAGE };
 
 /// The command line, read.
-#[derive(Clone, Debug)]
-pub struct CommandLine {
-    given: Vec<Given<Key>>,
-    /// The program and its arguments.
-    pub operands: Vec<String>,
-}
+pub type CommandLine = getopt::CommandLine<Key>;
 
 impl CommandLine {
     /// Reads the words after the command's name.
@@ -36,11 +31,6 @@ impl CommandLine {
     pub fn read(words: &[String]) -> Result<Self, Failure> {
         let (given, operands) = READER.read(words)?;
         Ok(Self { given, operands })
-    }
-
-    /// Whether an option was given.
-    pub fn has(&self, key: Key) -> bool {
-        self.given.iter().any(|given| given.key == key)
     }
 }
 
