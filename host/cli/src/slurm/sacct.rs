@@ -35,7 +35,7 @@ pub(super) fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         account: one(&query.accounts),
         queue: one(&query.partitions),
         name: one(&query.names),
-        states: query.states.iter().map(|state| state.name().to_owned()).collect(),
+        states: query.asked_states().iter().map(|state| state.name().to_owned()).collect(),
         since: query.since.map(|at| at.0),
         until: query.until.map(|at| at.0),
         finished: true,

@@ -2,7 +2,7 @@
 
 use super::{PAST, Rows, array, minutes, seconds, text, throttle};
 use crate::job::JobView;
-use crate::sacct::Row;
+use crate::sacct::{Row, recorded};
 use crate::show::Shown;
 use ephor_model::JobState;
 use ephor_model::submit::hostlist;
@@ -287,7 +287,10 @@ fn job<'a>(job: &'a JobView, cluster: &'a str, shown: &Shown, steps: Vec<Step<'a
         required: Required { cpus: job.cpus(), memory: job.memory() },
         kill_request_user: None,
         reservation: Reservation { id: 0, name: job.reservation.as_deref().unwrap_or_default() },
-        state: State { current: job.state.name(), reason: if job.reason.is_empty() { "None" } else { &job.reason } },
+        state: State {
+            current: recorded(job.state).name(),
+            reason: if job.reason.is_empty() { "None" } else { &job.reason },
+        },
         steps,
         tres: Tres {
             allocated: if job.started.is_some() { amounts(job) } else { Vec::new() },
@@ -301,7 +304,7 @@ fn job<'a>(job: &'a JobView, cluster: &'a str, shown: &Shown, steps: Vec<Step<'a
 
 fn exit(job: &JobView) -> Exit {
     let signal = (job.exit_signal > 0).then_some(Signal { signal_id: job.exit_signal });
-    let status = match (job.state, &signal, job.exit_code) {
+    let status = match (recorded(job.state), &signal, job.exit_code) {
         (JobState::Pending | JobState::Running, ..) => "PENDING",
         (_, Some(_), _) => "SIGNALED",
         (_, None, 0) => "SUCCESS",
@@ -326,7 +329,7 @@ fn step<'a>(job: &'a JobView, shown: &Shown) -> Step<'a> {
         nodes: StepNodes { list: job.nodes.first().map(String::as_str).into_iter().collect(), count: 1, range: host },
         tasks: Count { count: 1 },
         kill_request_user: None,
-        state: job.state.name(),
+        state: recorded(job.state).name(),
         step: StepId { job_id: job.id, het: Component { component: None }, id: "batch", name: "batch" },
         tres: StepTres {
             // Bytes, as Slurm counts what was measured.

@@ -1,6 +1,6 @@
 //! The fields of a job that `sacct` can show.
 
-use super::Row;
+use super::{Row, recorded};
 use crate::job::JobView;
 use crate::scontrol::show_job;
 use crate::show::Shown;
@@ -110,7 +110,7 @@ pub const FIELDS: &[Field] = &[
     field("ReqTRES", 10, |r, _| of_job(r, show_job::tres)),
     field("Reservation", 20, |r, _| of_job(r, |j| j.reservation.clone().unwrap_or_default())),
     field("Start", 19, |r, s| s.time(r.job.started, "Unknown")),
-    field("State", 10, |r, _| r.job.state.name().to_owned()),
+    field("State", 10, |r, _| recorded(r.job.state).name().to_owned()),
     field("Submit", 19, |r, s| s.at(r.job.submitted)),
     field("Timelimit", 10, |r, _| of_job(r, |j| time::long(j.time_limit))),
     field("TimelimitRaw", 12, |r, _| of_job(r, |j| j.time_limit.map_or("UNLIMITED".into(), |t| (t.0 / 60_000).to_string()))),

@@ -160,9 +160,16 @@ impl Query {
         rows
     }
 
+    /// The states of jobs to ask for; none: any.
+    pub fn asked_states(&self) -> Vec<JobState> {
+        let live = [JobState::Configuring, JobState::Running, JobState::Completing];
+        let each = |state: &JobState| if *state == JobState::Running { live.to_vec() } else { vec![*state] };
+        self.states.iter().flat_map(each).collect()
+    }
+
     fn wants(&self, job: &JobView) -> bool {
         let among = |list: &[String], value: &str| list.is_empty() || list.iter().any(|wanted| wanted == value);
-        (self.states.is_empty() || self.states.contains(&job.state))
+        (self.states.is_empty() || self.states.contains(&recorded(job.state)))
             && (among(&self.users, &job.user) || self.users.contains(&job.uid.to_string()))
             && among(&self.accounts, &job.account)
             && among(&self.partitions, &job.queue)
@@ -260,6 +267,14 @@ pub fn help() -> String {
     crate::table::help(PROGRAM, "", TABLE)
 }
 
+/// The state that accounts have of a job: it runs from its start to its end. Clients take any word but a few for an end.
+pub fn recorded(state: JobState) -> JobState {
+    match state {
+        JobState::Configuring | JobState::Completing => JobState::Running,
+        state => state,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,6 +287,19 @@ mod tests {
     fn read(line: &str) -> Result<Query, Failure> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         Query::read(&words, |_| None, &shown())
+    }
+
+    /// A job that its node had not confirmed yet was CONFIGURING here. submitit takes any state but a few for an end, and
+    /// never looked at the job again: it waited for ever for one that ran.
+    #[test]
+    fn accounts_know_nothing_between_waiting_running_and_an_end() {
+        let live = [JobState::Configuring, JobState::Running, JobState::Completing];
+        assert!(live.iter().all(|state| recorded(*state) == JobState::Running));
+        for state in [JobState::Pending, JobState::Completed, JobState::Timeout, JobState::Cancelled] {
+            assert_eq!(recorded(state), state);
+        }
+        assert_eq!(read("-s R").unwrap().asked_states(), live);
+        assert_eq!(read("-s CA,PD").unwrap().asked_states(), [JobState::Cancelled, JobState::Pending]);
     }
 
     #[test]

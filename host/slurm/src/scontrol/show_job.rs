@@ -3,7 +3,7 @@
 use crate::job::{DependencyView, JobView};
 use crate::value::{memory, time};
 use ephor_model::submit::hostlist;
-use ephor_model::{JobState, Span, Timestamp};
+use ephor_model::{Span, Timestamp};
 
 /// What the fields are shown against.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ fn lines(job: &JobView, against: Against) -> Vec<String> {
     }
     first.push_str(&format!("JobName={}", job.name));
     let (min_memory, mib) = job.min_memory();
-    let state = if job.state == JobState::Configuring { "CONFIGURING" } else { job.state.name() };
+    let state = job.state.name();
     let start = job.started.or(job.begin.filter(|t| *t > against.now)).or(job.promised_start);
     let end = job.ended.or(job.expected_end).or_else(|| match (start, job.time_limit) {
         (Some(start), Some(limit)) if time::long(Some(limit)) != "UNLIMITED" => Some(start + limit),
