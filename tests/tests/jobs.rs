@@ -82,9 +82,11 @@ fn a_signal_before_the_time_limit_reaches_the_script_or_the_rest_of_the_job() {
 #[test]
 fn a_signal_reaches_the_script_the_rest_of_the_job_or_both() {
     let cluster = TestCluster::start(Options { agents: 1, cpus: 2, ..Options::default() });
-    let text = "#!/bin/bash\n#EPHOR -o told.out\ntrap 'echo script USR1' USR1\ntrap 'echo script USR2; exit 4' USR2\n\
-        (trap 'echo child USR1' USR1; trap 'echo child USR2' USR2; echo ready; while :; do sleep 0.05 & wait; done) &\n\
+    let text = "#!/bin/bash\n#EPHOR -o told.out\ntrap 'echo script USR1' USR1\n\
+        trap 'echo script USR2; until test -e seen; do sleep 0.02; done; exit 4' USR2\n\
+        (trap 'echo child USR1' USR1; trap 'echo child USR2; touch seen' USR2; echo ready; while :; do sleep 0.05 & wait; done) &\n\
         while :; do wait; done\n";
+    // The script waits for its child, which would be killed with its end.
     let id = cluster.submit(&[&script(&cluster, "told.sh", text)]);
     let signal = |words: &[&str]| cluster.ephor_ok(&[&["job", "signal"], words, &[&id.to_string()]].concat());
     let told = |lines: &[&str]| {
